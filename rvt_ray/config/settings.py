@@ -1,0 +1,205 @@
+"""The settings tree. Every key that a user may set is here or in a backend's `Options`.
+
+Grouped by the stage whose result it can change: `index`, `perceive`, `generate`; `run` holds what never
+changes a result (resources, deadlines, where). Fingerprints rest on that split.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rvt_ray.backends import BackendSpec
+from rvt_ray.records.enums import Task
+
+
+class Settings(BaseModel):
+    """Base of every node of the tree."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class SourceSettings(Settings):
+    """One place that videos come from.
+
+    Attributes:
+        type: `videos` (folder or single file), `frames` (folders of frames), `manifest`, or a dotted path.
+        path: file, folder or fsspec URI.
+        name: stands in every row; default: the last part of the path.
+        license: SPDX id or text; stands in every clip and sample.
+        annotations: existing masks for these videos, if any (folder or file).
+        annotation_format: `davis`, `sav`, `youtube_vis`, `synthetic`; required with `annotations`.
+        options: further options of the source class.
+    """
+
+    type: str = "auto"
+    path: str
+    name: str | None = None
+    license: str = "unknown"
+    annotations: str | None = None
+    annotation_format: str | None = None
+    options: dict[str, object] = Field(default_factory=dict)
+
+
+class ShotSettings(Settings):
+    """Shot detection (PySceneDetect). `threshold` is the detector's own unit."""
+
+    detector: Literal["content", "adaptive", "none"] = "adaptive"
+    threshold: float | None = None
+    min_shot_s: float = Field(default=0.6, ge=0)
+
+
+class IndexSettings(Settings):
+    """Video -> clips.
+
+    Attributes:
+        decoder: `auto` is decord, verified, with PyAV as the recorded fallback.
+        max_side: frames are scaled down so that the longer side is at most this; null keeps the size.
+        max_clip_s, max_clip_frames: a longer shot is cut into equal pieces within both bounds.
+        min_clip_frames: shorter shots are still clips (a one-frame video is a clip), but pieces of a shot
+            are never cut shorter than this.
+        max_pixels: upright frame size beyond which a video is refused.
+        decode_timeout_s: a decoder that gives no frame for this long is killed.
+    """
+
+    decoder: Literal["auto", "decord", "pyav"] = "auto"
+    max_side: int | None = Field(default=None, ge=16)
+    max_clip_s: float = Field(default=12.0, gt=0)
+    max_clip_frames: int = Field(default=400, ge=1)
+    min_clip_frames: int = Field(default=8, ge=1)
+    max_pixels: int = Field(default=8192 * 4320, ge=1)
+    max_duration_s: float = Field(default=4 * 3600.0, gt=0)
+    decode_timeout_s: float = Field(default=60.0, gt=0)
+    shots: ShotSettings = Field(default_factory=ShotSettings)
+
+
+class TwinSettings(Settings):
+    """Assembly of the twin. Tracks below a bound are `uncertain`: in the domain, never targets."""
+
+    min_track_frames: int = Field(default=5, ge=1)
+    min_mean_score: float = Field(default=0.5, ge=0, le=1)
+    min_area_fraction: float = Field(default=0.0005, ge=0, le=1)
+    erode_px: int = Field(default=2, ge=0)
+
+
+class PerceiveSettings(Settings):
+    """Clip -> twin."""
+
+    key_frame_interval_s: float = Field(default=1.0, gt=0)
+    segment: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="motion"))
+    depth: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="none"))
+    caption: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="appearance"))
+    twin: TwinSettings = Field(default_factory=TwinSettings)
+
+
+class FactSettings(Settings):
+    """Margins of the three-valued facts. A measurement inside its margin is `unknown`."""
+
+    region_margin: float = Field(default=0.03, ge=0, description="of the frame's side")
+    relation_margin: float = Field(default=0.03, ge=0, description="of the frame's diagonal")
+    near_distance: float = Field(default=0.10, gt=0, description="of the frame's diagonal, mask to mask")
+    touch_px: float = Field(default=2.0, ge=0)
+    size_ratio: float = Field(default=1.25, ge=1, description="area ratio that counts as larger")
+    depth_margin: float = Field(default=0.05, ge=0, description="of the frame's depth range")
+    still_speed: float = Field(default=0.01, ge=0, description="frame diagonals per second")
+    move_speed: float = Field(default=0.03, ge=0, description="frame diagonals per second")
+    throughout_share: float = Field(default=0.95, ge=0.5, le=1)
+    min_attribute_score: float = Field(default=0.6, ge=0, le=1)
+    min_category_score: float = Field(default=0.5, ge=0, le=1)
+    event_margin_s: float = Field(default=0.25, ge=0)
+    min_track_score: float = Field(default=0.5, ge=0, le=1)
+
+
+class GateSettings(Settings):
+    """Each gate of `docs/gates.md`; a gate that is off says `not_run` in the row."""
+
+    program: bool = True
+    stability: bool = True
+    necessity: bool = True
+    leak: bool = True
+    form: bool = True
+    faithful: bool = False
+    shortcut: bool = True
+    stability_draws: int = Field(default=20, ge=1)
+    stability_share: float = Field(default=0.95, ge=0, le=1)
+    opening_ngram: int = Field(default=3, ge=1)
+    max_opening_share: float = Field(default=0.05, gt=0, le=1)
+    faithful_draws: int = Field(default=3, ge=1)
+
+
+class QuerySettings(Settings):
+    """What is asked of a twin."""
+
+    tasks: list[Task] = Field(default_factory=lambda: list(Task))
+    levels: list[int] = Field(default_factory=lambda: [1, 2, 3, 4])
+    targets_per_clip: int = Field(default=4, ge=1)
+    samples_per_clip: int = Field(default=16, ge=1)
+    no_target_share: float = Field(default=0.07, ge=0, le=0.5)
+    paraphrases: int = Field(default=2, ge=0, le=5)
+    lexicon: str | None = None
+
+
+class LlmSettings(Settings):
+    """Who words the queries. `template` needs no model."""
+
+    backend: str = "template"
+    options: dict[str, object] = Field(default_factory=dict)
+    cache: str | None = Field(default=None, description="folder of the reply cache; null: no cache")
+    max_tries: int = Field(default=2, ge=1)
+    temperature: float = Field(default=0.7, ge=0)
+    max_tokens: int = Field(default=200, ge=16)
+    task_choice: bool = True
+
+
+class GenerateSettings(Settings):
+    """Twin -> samples."""
+
+    facts: FactSettings = Field(default_factory=FactSettings)
+    queries: QuerySettings = Field(default_factory=QuerySettings)
+    gates: GateSettings = Field(default_factory=GateSettings)
+    llm: LlmSettings = Field(default_factory=LlmSettings)
+
+
+class PoolSettings(Settings):
+    """An actor pool. `num_gpus` above 1 must be whole (Ray)."""
+
+    actors: int = Field(default=1, ge=1)
+    num_cpus: float = Field(default=1.0, gt=0)
+    num_gpus: float = Field(default=0.0, ge=0)
+    memory_gb: float | None = Field(default=None, gt=0)
+
+
+class RunSettings(Settings):
+    """How and where; never what. Not part of any fingerprint.
+
+    Attributes:
+        address: Ray address; `local` starts a Ray for this run, `auto` joins the cluster that a job runs in.
+        clip_timeout_s: the deadline of one clip in one stage.
+        max_attempts: starts of a clip that kills its worker before it becomes a failure.
+        max_failed_share: above this share of failures the command exits with the partial-failure code.
+        in_flight: twins in flight in one generate actor.
+    """
+
+    address: str = "local"
+    num_cpus: int | None = Field(default=None, ge=1)
+    index: PoolSettings = Field(default_factory=PoolSettings)
+    perceive: PoolSettings = Field(default_factory=PoolSettings)
+    generate: PoolSettings = Field(default_factory=PoolSettings)
+    clip_timeout_s: float = Field(default=1800.0, gt=0)
+    max_attempts: int = Field(default=3, ge=1)
+    max_failed_share: float = Field(default=0.2, ge=0, le=1)
+    in_flight: int = Field(default=8, ge=1)
+    rows_per_shard: int = Field(default=2000, ge=1)
+    shard_mb: float = Field(default=256.0, gt=0)
+
+
+class Config(Settings):
+    """The whole tree."""
+
+    seed: int = 0
+    sources: list[SourceSettings] = Field(default_factory=list)
+    index: IndexSettings = Field(default_factory=IndexSettings)
+    perceive: PerceiveSettings = Field(default_factory=PerceiveSettings)
+    generate: GenerateSettings = Field(default_factory=GenerateSettings)
+    run: RunSettings = Field(default_factory=RunSettings)

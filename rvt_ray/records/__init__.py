@@ -1,0 +1,83 @@
+"""What flows through the system. Imports nothing of ours."""
+
+from rvt_ray.records.base import SCHEMA_VERSION, Part, Record
+from rvt_ray.records.clip import ClipRecord, clip_id
+from rvt_ray.records.enums import (
+    Absence,
+    CameraMotion,
+    Category,
+    DepthKind,
+    FailureCode,
+    Stage,
+    Task,
+    TrackStatus,
+    Verdict,
+    VideoFlag,
+    Wording,
+)
+from rvt_ray.records.failure import Failure
+from rvt_ray.records.sample import (
+    Box,
+    Evidence,
+    GateVerdict,
+    Reject,
+    Sample,
+    SampleProvenance,
+    Tree,
+    TreeEdge,
+    TreeNode,
+)
+from rvt_ray.records.twin import (
+    Attribute,
+    CameraStep,
+    DigitalTwin,
+    Instance,
+    Provenance,
+    Quality,
+    Scene,
+    Scored,
+    Track,
+)
+
+TABLES: dict[str, type[Record]] = {
+    record.TABLE: record for record in (ClipRecord, DigitalTwin, Sample, Reject, Failure)
+}
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Absence",
+    "Attribute",
+    "Box",
+    "CameraMotion",
+    "CameraStep",
+    "Category",
+    "ClipRecord",
+    "DepthKind",
+    "DigitalTwin",
+    "Evidence",
+    "Failure",
+    "FailureCode",
+    "GateVerdict",
+    "Instance",
+    "Part",
+    "Provenance",
+    "Quality",
+    "Record",
+    "Reject",
+    "Sample",
+    "SampleProvenance",
+    "Scene",
+    "Scored",
+    "Stage",
+    "Task",
+    "Track",
+    "TrackStatus",
+    "Tree",
+    "TreeEdge",
+    "TreeNode",
+    "Verdict",
+    "VideoFlag",
+    "Wording",
+    "clip_id",
+]

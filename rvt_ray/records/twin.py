@@ -1,0 +1,266 @@
+"""The twins table: one digital twin (DT) per clip (paper, section 2.2, the structured JSON J)."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pyarrow as pa
+
+from rvt_ray.records.base import Part, Record, schema
+from rvt_ray.records.enums import Absence, CameraMotion, DepthKind, TrackStatus
+
+_F = pa.list_(pa.float64())
+_TRACK_NUMBERS = (
+    "box_x",
+    "box_y",
+    "box_w",
+    "box_h",
+    "area",
+    "centroid_x",
+    "centroid_y",
+    "velocity_x",
+    "velocity_y",
+    "score",
+    "depth_median",
+    "depth_mean",
+    "depth_std",
+    "depth_p10",
+    "depth_p90",
+    "depth_min",
+    "depth_max",
+)
+
+
+class Scored(Part):
+    """A category with the score that its source gave it, 0..1."""
+
+    value: str
+    score: float
+
+
+class Attribute(Part):
+    """One named property of an instance, e.g. name="colour" value="red".
+
+    `source` says who claims it (`measured`, `annotation`, `detector`, `vlm`).
+    """
+
+    name: str
+    value: str
+    score: float
+    source: str
+
+
+class Quality(Part):
+    """How far a track can be trusted."""
+
+    mean_score: float
+    redetection_rate: float
+    fragments: int
+    status: TrackStatus
+
+
+class Track(Part):
+    """One instance over the clip: parallel lists, one entry per annotated frame, ascending.
+
+    Attributes:
+        frame_idx: index inside the clip (0-based).
+        visible: whether at least one pixel of it can be seen.
+        absence: why not, where `visible` is false; null where it is visible.
+        rle: COCO compressed RLE, column-major, of the clip's upright height x width. Null: not annotated
+            on this frame. RLE of an empty mask: annotated and absent.
+        box_x, box_y, box_w, box_h: pixels; width = xmax - xmin + 1. Null where not visible.
+        area: pixels, 0 where not visible; null where not annotated.
+        centroid_x, centroid_y: pixels, mean of pixel indices; null where not visible.
+        velocity_x, velocity_y: pixels per second of the centroid, from presentation times, as seen on
+            the screen (camera motion not removed); null where it cannot be known.
+        score: the segmenter's confidence 0..1 (SAM2's beta); null on prompted or annotated frames.
+        depth_*: statistics over the eroded mask in the unit of the twin's `depth_kind`; null without depth.
+    """
+
+    frame_idx: list[int]
+    visible: list[bool]
+    absence: list[Absence | None]
+    rle: list[str | None]
+    box_x: list[float | None]
+    box_y: list[float | None]
+    box_w: list[float | None]
+    box_h: list[float | None]
+    area: list[float | None]
+    centroid_x: list[float | None]
+    centroid_y: list[float | None]
+    velocity_x: list[float | None]
+    velocity_y: list[float | None]
+    score: list[float | None]
+    depth_median: list[float | None]
+    depth_mean: list[float | None]
+    depth_std: list[float | None]
+    depth_p10: list[float | None]
+    depth_p90: list[float | None]
+    depth_min: list[float | None]
+    depth_max: list[float | None]
+
+
+class Instance(Part):
+    """One object of the clip; its id is never reused in the clip."""
+
+    instance_id: int
+    category: str
+    alternatives: list[Scored]
+    attributes: list[Attribute]
+    caption: str
+    parent_id: int | None
+    quality: Quality
+    track: Track
+
+
+class CameraStep(Part):
+    """Motion of the image content from the previous frame to this one, caused by the camera.
+
+    A similarity about the image centre c: p' = c + zoom * R(roll) * (p - c) + (dx, dy), pixels, radians.
+    `known` is false where it could not be estimated; the numbers are then the identity. The first frame
+    of a clip has the identity.
+    """
+
+    dx: float
+    dy: float
+    zoom: float
+    roll: float
+    known: bool
+
+
+class Scene(Part):
+    """The clip as a whole."""
+
+    caption: str
+    tags: list[str]
+    camera_motion: CameraMotion
+    camera: list[CameraStep]
+
+
+class Provenance(Part):
+    """Who made the twin. `settings` is the fingerprint of the settings that could change it."""
+
+    segment: str
+    depth: str
+    caption: str
+    settings: str
+    versions: str  # JSON: package -> version
+
+
+class DigitalTwin(Record):
+    """Everything that reasoning may know about a clip; no pixels."""
+
+    TABLE: ClassVar[str] = "twins"
+
+    clip_id: str
+    width: int
+    height: int
+    num_frames: int
+    pts_s: list[float]
+    depth_kind: DepthKind
+    scene: Scene
+    key_frames: list[int]
+    instances: list[Instance]
+    provenance: Provenance
+
+    def instance(self, instance_id: int) -> Instance:
+        """The instance with this id.
+
+        Raises:
+            KeyError: the twin has no such instance.
+        """
+        for instance in self.instances:
+            if instance.instance_id == instance_id:
+                return instance
+        raise KeyError(f"twin of clip {self.clip_id} has no instance {instance_id}")
+
+    SCHEMA: ClassVar[pa.Schema] = schema(
+        ("clip_id", pa.string()),
+        ("width", pa.int32()),
+        ("height", pa.int32()),
+        ("num_frames", pa.int32()),
+        ("pts_s", _F),
+        ("depth_kind", pa.string()),
+        (
+            "scene",
+            pa.struct(
+                [
+                    ("caption", pa.string()),
+                    ("tags", pa.list_(pa.string())),
+                    ("camera_motion", pa.string()),
+                    (
+                        "camera",
+                        pa.list_(
+                            pa.struct(
+                                [
+                                    ("dx", pa.float64()),
+                                    ("dy", pa.float64()),
+                                    ("zoom", pa.float64()),
+                                    ("roll", pa.float64()),
+                                    ("known", pa.bool_()),
+                                ]
+                            )
+                        ),
+                    ),
+                ]
+            ),
+        ),
+        ("key_frames", pa.list_(pa.int32())),
+        (
+            "instances",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("instance_id", pa.int32()),
+                        ("category", pa.string()),
+                        (
+                            "alternatives",
+                            pa.list_(pa.struct([("value", pa.string()), ("score", pa.float64())])),
+                        ),
+                        (
+                            "attributes",
+                            pa.list_(
+                                pa.struct(
+                                    [
+                                        ("name", pa.string()),
+                                        ("value", pa.string()),
+                                        ("score", pa.float64()),
+                                        ("source", pa.string()),
+                                    ]
+                                )
+                            ),
+                        ),
+                        ("caption", pa.string()),
+                        ("parent_id", pa.int32()),
+                        (
+                            "quality",
+                            pa.struct(
+                                [
+                                    ("mean_score", pa.float64()),
+                                    ("redetection_rate", pa.float64()),
+                                    ("fragments", pa.int32()),
+                                    ("status", pa.string()),
+                                ]
+                            ),
+                        ),
+                        (
+                            "track",
+                            pa.struct(
+                                [
+                                    ("frame_idx", pa.list_(pa.int32())),
+                                    ("visible", pa.list_(pa.bool_())),
+                                    ("absence", pa.list_(pa.string())),
+                                    ("rle", pa.list_(pa.large_string())),
+                                    *((name, _F) for name in _TRACK_NUMBERS),
+                                ]
+                            ),
+                        ),
+                    ]
+                )
+            ),
+        ),
+        (
+            "provenance",
+            pa.struct([(n, pa.string()) for n in ("segment", "depth", "caption", "settings", "versions")]),
+        ),
+    )
