@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rvt_ray.config import Config, fingerprint, load_config
+from rvt_ray.errors import ConfigError
+from rvt_ray.records import Stage
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_valid_name() -> None:
+    with pytest.raises(ConfigError, match=r"unknown key 'perceive\.segmnt'; did you mean 'segment'"):
+        load_config(None, ["perceive.segmnt.backend=motion"])
+
+
+def test_an_unknown_key_in_a_file_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("run: {max_atempts: 2}\n")
+    with pytest.raises(
+        ConfigError, match=r"c\.yaml: unknown key 'run\.max_atempts'; did you mean 'max_attempts'"
+    ):
+        load_config(path)
+
+
+def test_an_unknown_key_inside_a_list_is_refused_with_a_hint() -> None:
+    with pytest.raises(ConfigError, match=r"sources\.0\.licence.*did you mean 'license'"):
+        load_config(None, ["sources=[{path: x, licence: MIT}]"])
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("seed", "write it as a.b=value"),
+        ("seed.x=1", "seed"),
+        ("sources.3.path=x", "sources"),
+        ("seed=[", "YAML"),
+    ],
+)
+def test_a_malformed_override_says_what_is_wrong(override: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("seed: 1\nsources: [{path: a}]\n")
+    with pytest.raises(ConfigError, match=said):
+        load_config(path, [override])
+
+
+@pytest.mark.parametrize("text", ["- a\n", "a: [", "seed: many\n"])
+def test_a_config_that_is_no_config_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"c\.yaml"):
+        load_config(path)
+
+
+def test_a_missing_config_names_the_file() -> None:
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot read"):
+        load_config("nowhere.yaml")
+
+
+def test_overrides_reach_list_items_and_win_over_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("seed: 1\nsources: [{path: a}]\n")
+    config = load_config(path, ["seed=7", "sources.0.license=CC-BY-4.0", "index.max_side=320"])
+    assert (config.seed, config.sources[0].license, config.index.max_side) == (7, "CC-BY-4.0", 320)
+
+
+def changed(overrides: list[str]) -> set[Stage]:
+    base, other = Config(), load_config(None, overrides)
+    return {stage for stage in Stage if fingerprint(base, stage) != fingerprint(other, stage)}
+
+
+@pytest.mark.parametrize(
+    ("override", "stages"),
+    [
+        ("run.max_attempts=9", set()),
+        ("run.perceive.actors=4", set()),
+        ("generate.llm.cache=/tmp/x", set()),
+        ("sources=[{path: x}]", set()),
+        ("generate.llm.backend=vllm", {Stage.GENERATE}),
+        ("perceive.depth.backend=annotations", {Stage.PERCEIVE, Stage.GENERATE}),
+        ("index.max_side=128", {Stage.INDEX, Stage.PERCEIVE, Stage.GENERATE}),
+        ("seed=1", {Stage.PERCEIVE, Stage.GENERATE}),
+    ],
+)
+def test_a_setting_changes_exactly_the_fingerprints_it_can_change_results_of(
+    override: str, stages: set[Stage]
+) -> None:
+    assert changed([override]) == stages
+
+
+@given(st.dictionaries(st.sampled_from(["seed", "index.max_side"]), st.integers(16, 2**31), max_size=2))
+def test_the_resolved_config_round_trips_through_its_own_dump(values: dict[str, int]) -> None:
+    config = load_config(None, [f"{k}={v}" for k, v in values.items()])
+    assert Config.model_validate(config.model_dump(mode="json")) == config
