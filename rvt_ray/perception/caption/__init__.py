@@ -1,0 +1,5 @@
+"""Captioners: clip and tracks -> words. Short names for the config (`perceive.caption.backend`)."""
+
+BACKENDS: dict[str, str] = {
+    "annotations": "rvt_ray.perception.caption.annotations:AnnotationsCaptioner",
+}

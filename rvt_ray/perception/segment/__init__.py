@@ -1,0 +1,5 @@
+"""Segmenters: clip -> masks and tracks. Short names for the config (`perceive.segment.backend`)."""
+
+BACKENDS: dict[str, str] = {
+    "annotations": "rvt_ray.perception.segment.annotations:AnnotationsSegmenter",
+}
