@@ -2,4 +2,5 @@
 
 BACKENDS: dict[str, str] = {
     "annotations": "rvt_ray.perception.caption.annotations:AnnotationsCaptioner",
+    "appearance": "rvt_ray.perception.caption.appearance:AppearanceCaptioner",
 }

@@ -1,0 +1,165 @@
+"""Perception of one clip, end to end: frames in, `DigitalTwin` out. No Ray; lives in one worker."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+import numpy.typing as npt
+
+from rvt_ray import backends
+from rvt_ray.config import Config, fingerprint
+from rvt_ray.config.settings import PerceiveSettings
+from rvt_ray.errors import ClipError, RvtError
+from rvt_ray.masks import rle
+from rvt_ray.perception import caption as caption_room
+from rvt_ray.perception import depth as depth_room
+from rvt_ray.perception import segment as segment_room
+from rvt_ray.perception.base import Captioner, DepthEstimator, Segmentation, Segmenter
+from rvt_ray.perception.operators import estimate_camera
+from rvt_ray.records import ClipRecord, DigitalTwin, FailureCode, Provenance, Stage
+from rvt_ray.twin.assemble import assemble
+from rvt_ray.video.frames import FrameStream
+
+_MAX_EXCLUDED_SHARE = 0.7
+"""Where objects cover more than this, what is left is too little to see the camera by: use everything."""
+
+
+def choose_key_frames(pts_s: Sequence[float] | npt.NDArray[np.float64], interval_s: float) -> list[int]:
+    """Frame indices at which objects are looked for: the first, then each first frame that is at least
+    `interval_s` later than the key frame before, by presentation time."""
+    keys: list[int] = []
+    for i, t in enumerate(pts_s):
+        # The tolerance keeps 30 frames at 1/30 s a full second in spite of rounding.
+        if not keys or t - pts_s[keys[-1]] >= interval_s - 1e-6:
+            keys.append(i)
+    return keys
+
+
+@dataclass
+class Perception:
+    """The three backends and the settings; built once per worker, used for many clips.
+
+    Attributes:
+        settings: the `perceive` part of the config.
+        settings_id: its fingerprint, for the twin's provenance.
+    """
+
+    segmenter: Segmenter
+    depth: DepthEstimator
+    captioner: Captioner
+    settings: PerceiveSettings
+    settings_id: str
+
+    @classmethod
+    def from_config(cls, config: Config) -> Perception:
+        """Resolve and construct the backends.
+
+        Raises:
+            ConfigError: unknown backend or option; MissingDependencyError: packages or weights are absent.
+        """
+        perceive = config.perceive
+        return cls(
+            segmenter=backends.build(perceive.segment, segment_room.BACKENDS, "perceive.segment"),
+            depth=backends.build(perceive.depth, depth_room.BACKENDS, "perceive.depth"),
+            captioner=backends.build(perceive.caption, caption_room.BACKENDS, "perceive.caption"),
+            settings=perceive,
+            settings_id=fingerprint(config, Stage.PERCEIVE),
+        )
+
+    def twin(
+        self, clip: ClipRecord, frames: FrameStream, seconds: dict[str, float] | None = None
+    ) -> DigitalTwin:
+        """Perceive one clip.
+
+        Args:
+            frames: the clip's frames; decoded once per step that looks at pixels.
+            seconds: gets the wall seconds of each step added (`segment`, `camera`, `depth_assemble`,
+                `caption`), decoding included.
+
+        Raises:
+            ClipError: the frames cannot be decoded, or a backend failed (BACKEND_ERROR, its name and the
+                cause in the message).
+        """
+        clock = {} if seconds is None else seconds
+        key_frames = choose_key_frames(clip.pts_s, self.settings.key_frame_interval_s)
+        with _step("segment", self.segmenter.name, clip, clock):
+            segmentation = self.segmenter.segment(clip, frames, key_frames)
+        with _step("camera", "camera", clip, clock):
+            camera = estimate_camera(frames, objects_mask(segmentation, clip.height, clip.width))
+        with _step("caption", self.captioner.name, clip, clock):
+            captions = self.captioner.caption(clip, frames, segmentation, camera)
+        # Depth maps are consumed one by one while the twin is put together: none is kept.
+        with _step("depth_assemble", self.depth.name, clip, clock):
+            return assemble(
+                clip,
+                segmentation,
+                self.depth.depth(clip, frames, key_frames),
+                self.depth.kind,
+                captions,
+                camera,
+                self.settings.twin,
+                self._provenance(),
+            )
+
+    def _provenance(self) -> Provenance:
+        return Provenance(
+            segment=self.segmenter.name,
+            depth=self.depth.name,
+            caption=self.captioner.name,
+            settings=self.settings_id,
+            versions=json.dumps(_versions(), sort_keys=True),
+        )
+
+
+@contextmanager
+def _step(name: str, backend: str, clip: ClipRecord, clock: dict[str, float]) -> Iterator[None]:
+    start = time.perf_counter()
+    try:
+        yield
+    except RvtError:
+        raise
+    except Exception as error:
+        raise ClipError(
+            FailureCode.BACKEND_ERROR,
+            f"{clip.uri} (clip {clip.clip_id}): {name} backend {backend!r} failed: "
+            f"{type(error).__name__}: {error}",
+        ) from error
+    finally:
+        clock[name] = clock.get(name, 0.0) + time.perf_counter() - start
+
+
+def objects_mask(
+    segmentation: Segmentation, height: int, width: int
+) -> Callable[[int], npt.NDArray[np.bool_] | None]:
+    """Clip frame index -> the union of all masks on it; None where there is none, or where so much is
+    covered that the rest could not show the camera's motion."""
+    by_frame: dict[int, list[str]] = {}
+    for track in segmentation.tracks:
+        for frame, text in zip(track.frame_idx, track.rle, strict=True):
+            by_frame.setdefault(frame, []).append(text)
+
+    def union(frame: int) -> npt.NDArray[np.bool_] | None:
+        found = by_frame.get(frame)
+        if not found:
+            return None
+        text = rle.union(found, height, width)
+        covered = rle.area(text) / (height * width)
+        return rle.decode(text, height, width) if 0 < covered <= _MAX_EXCLUDED_SHARE else None
+
+    return union
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in ("rvt-ray", "numpy", "opencv-python-headless"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
