@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from rvt_ray.errors import RvtError
+
 
 class Finish(StrEnum):
     """Why the model stopped. Only `stop` carries a usable reply."""
@@ -13,6 +15,13 @@ class Finish(StrEnum):
     STOP = "stop"
     LENGTH = "length"  # cut by max_tokens: never parsed, never used
     ERROR = "error"  # the engine or endpoint failed; `error` says how
+
+
+class EngineDeadError(RvtError):
+    """The engine behind an `Llm` is gone for good: the worker that holds it must be started anew.
+
+    The one failure of the model side that is raised and not returned: every later request would fail too.
+    """
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,13 @@ class Llm(Protocol):
         ...
 
     async def complete(self, request: LlmRequest) -> LlmReply:
-        """Answer one request. Never raises for a bad reply: `finish` and `error` say what went wrong."""
+        """Answer one request. Never raises for a bad reply: `finish` and `error` say what went wrong.
+
+        Raises:
+            SchemaError: the request's schema is unbounded or unsupported (a fault of the caller).
+            ConfigError: the model cannot do what is asked of it at all (images for a text-only model).
+            EngineDeadError: the engine is gone; the worker must be started anew.
+        """
         ...
 
     async def close(self) -> None:

@@ -1,0 +1,69 @@
+"""Runs inside vLLM's engine process: it ends when the process that started it is gone.
+
+vLLM's workers watch the engine, but the engine does not watch the process that owns it: kill -9 of a Ray
+actor leaves the engine behind, holding its memory (seen with vLLM 0.32). So the executor class that the
+engine instantiates is one of these, which watch the parent first.
+
+Imports vLLM at module level: only `rvt_ray.llm.vllm` imports this module, when it starts an engine.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import threading
+
+from vllm.v1.executor import Executor
+from vllm.v1.executor.multiproc_executor import MultiprocExecutor
+from vllm.v1.executor.uniproc_executor import UniProcExecutor
+
+_log = logging.getLogger(__name__)
+_CHECK_S = 1.0
+
+
+def end_with_parent() -> None:
+    """Start a thread that ends this process soon (about a second) after its parent process died."""
+    parent = multiprocessing.parent_process()
+    if parent is None:  # not a child of multiprocessing: nothing to outlive
+        return
+    pid = parent.pid
+
+    def watch() -> None:
+        # join() wakes at once through the sentinel pipe; getppid() also sees a death that the pipe hides
+        # because another child of the parent inherited its end.
+        while parent.is_alive() and os.getppid() == pid:
+            parent.join(timeout=_CHECK_S)
+        # No cleanup: it would wait for a peer that is gone. vLLM's workers end on their own death pipe.
+        os._exit(1)
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+
+
+class _EndsWithParent:
+    def _init_executor(self) -> None:
+        end_with_parent()
+        super()._init_executor()  # type: ignore[misc]  # a mixin: the executor comes next
+
+
+class GuardedMultiprocExecutor(_EndsWithParent, MultiprocExecutor):  # type: ignore[misc]
+    """vLLM's executor for several worker processes, guarded."""
+
+
+class GuardedUniProcExecutor(_EndsWithParent, UniProcExecutor):  # type: ignore[misc]
+    """vLLM's executor inside the engine process, guarded."""
+
+
+_GUARDED: dict[type[Executor], type[Executor]] = {
+    MultiprocExecutor: GuardedMultiprocExecutor,
+    UniProcExecutor: GuardedUniProcExecutor,
+}
+
+
+def guarded(executor_class: type[Executor]) -> type[Executor]:
+    """The guarded form of vLLM's executor class; others (Ray, plugins) are returned as they are."""
+    found = _GUARDED.get(executor_class)
+    if found is None:
+        _log.warning("no guard for %s: a killed actor may leave its engine behind", executor_class.__name__)
+        return executor_class
+    return found

@@ -1,0 +1,72 @@
+"""What every backend does with a model's raw text: parse it, check it, ask once more when it was cut."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from rvt_ray.llm.base import Finish, LlmReply, LlmRequest
+from rvt_ray.llm.schema import violation
+
+# Any odd constant: the second try needs a seed that differs from the first and is the same on every run.
+_RETRY_SEED_STEP = 1_000_003
+# A greedy retry would repeat the cut reply word for word.
+_RETRY_TEMPERATURE = 0.7
+
+
+def finished(
+    text: str,
+    schema: dict[str, Any] | None,
+    *,
+    prompt_tokens: int = 0,
+    completion_tokens: int = 0,
+    meta: dict[str, Any] | None = None,
+) -> LlmReply:
+    """A reply that the model ended by itself; with a schema it is parsed and checked.
+
+    Text that is not JSON, or JSON that breaks the schema, gives `Finish.ERROR` with the place and the reason.
+    """
+    reply = LlmReply(
+        text=text,
+        finish=Finish.STOP,
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        meta=meta or {},
+    )
+    if schema is None:
+        return reply
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        return dataclasses.replace(
+            reply, finish=Finish.ERROR, error=f"the reply is not JSON ({error}): {text[:120]!r}"
+        )
+    wrong = violation(data, schema)
+    if wrong is not None:
+        return dataclasses.replace(reply, finish=Finish.ERROR, error=f"the reply breaks its schema: {wrong}")
+    return dataclasses.replace(reply, data=data)
+
+
+def failed(error: str, text: str = "", meta: dict[str, Any] | None = None) -> LlmReply:
+    """A reply that says why there is none."""
+    return LlmReply(text=text, finish=Finish.ERROR, error=error, meta=meta or {})
+
+
+async def retry_when_cut(once: Callable[[LlmRequest], Awaitable[LlmReply]], request: LlmRequest) -> LlmReply:
+    """Ask once; when the reply was cut at `max_tokens`, ask exactly once more with another seed.
+
+    A cut reply often means that the model ran in circles; another sample may end. A second cut is final
+    (`Finish.LENGTH`). `meta["tries"]` tells how often the model was asked.
+    """
+    reply = await once(request)
+    if reply.finish is not Finish.LENGTH:
+        return dataclasses.replace(reply, meta={**reply.meta, "tries": 1})
+    again = dataclasses.replace(
+        request,
+        seed=(request.seed + _RETRY_SEED_STEP) % 2**31,
+        temperature=max(request.temperature, _RETRY_TEMPERATURE),
+    )
+    reply = await once(again)
+    return dataclasses.replace(reply, meta={**reply.meta, "tries": 2})
