@@ -54,7 +54,8 @@ class IndexSettings(Settings):
     """Video -> clips.
 
     Attributes:
-        decoder: `auto` is decord, verified, with PyAV as the recorded fallback.
+        decoder: `auto` is decord, verified, with PyAV as the recorded fallback; `decord`, `pyav`, or a dotted
+            path.
         max_side: frames are scaled down so that the longer side is at most this; null keeps the size.
         max_clip_s, max_clip_frames: a longer shot is cut into equal pieces within both bounds.
         min_clip_frames: shorter shots are still clips (a one-frame video is a clip), but pieces of a shot
@@ -63,7 +64,7 @@ class IndexSettings(Settings):
         decode_timeout_s: a decoder that gives no frame for this long is killed.
     """
 
-    decoder: Literal["auto", "decord", "pyav"] = "auto"
+    decoder: str = "auto"
     max_side: int | None = Field(default=None, ge=16)
     max_clip_s: float = Field(default=12.0, gt=0)
     max_clip_frames: int = Field(default=400, ge=1)
