@@ -14,6 +14,7 @@ RANK = {
     "records": 0,
     "errors": 1,
     "backends": 2,
+    "corpus": 2,
     "config": 3,
     "masks": 4,
     "video": 4,
