@@ -1,0 +1,120 @@
+"""One stage as one Ray Data graph: rows -> actor pool -> receipts."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+
+import pyarrow as pa
+import ray
+
+from rvt_ray.config.settings import PoolSettings
+from rvt_ray.errors import ConfigError, RvtError
+from rvt_ray.pipeline.ledger import Ledger
+from rvt_ray.pipeline.resources import pool_options
+from rvt_ray.pipeline.stages import AsyncStage, Job, SyncStage
+from rvt_ray.pipeline.work import ROW_SCHEMA, Receipt, Row
+from rvt_ray.records import Stage
+
+logger = logging.getLogger(__name__)
+
+_MAX_BLOCKS = 20_000
+_MAX_STALLS = 2
+
+
+class StageError(RvtError):
+    """A stage cannot go on: its workers do not start, or Ray gave up without any row having ended."""
+
+
+def run_graph(
+    job: Job,
+    ledger: Ledger,
+    rows: Sequence[Row],
+    pool: PoolSettings,
+    *,
+    max_attempts: int,
+    in_flight: int,
+    on_receipt: Callable[[Receipt], None],
+) -> None:
+    """Run the rows of one stage until each has ended in the ledger.
+
+    If Ray gives the graph up (a node went away with the object store, an actor used up its restarts), what is
+    left is started again: the ledger makes that safe. Given up twice in a row without a single row having ended
+    in between is an error.
+
+    Raises:
+        ConfigError: a worker could not be built (missing weights, package, ...).
+        StageError: no progress.
+    """
+    todo = list(rows)
+    stalls = 0
+    while todo:
+        try:
+            for receipt in _execute(job, todo, pool, max_attempts, in_flight):
+                on_receipt(receipt)
+            problem = "the graph ended without them"
+        except ray.exceptions.RayError as error:
+            config_error = _config_error_in(error)
+            if config_error is not None:
+                raise config_error from error
+            problem = f"{type(error).__name__}: {error}"
+            logger.debug("Ray gave up the %s graph", job.stage, exc_info=True)
+        ended = ledger.scan()
+        left = [row for row in todo if row.key not in ended]
+        if not left:
+            return
+        stalls = 0 if len(left) < len(todo) else stalls + 1
+        if stalls >= _MAX_STALLS:
+            raise StageError(
+                f"{job.stage}: {len(left)} of {len(rows)} left and no progress; Ray says: {problem}. "
+                "What is done is kept: the same command goes on from here"
+            )
+        logger.warning("%s: %d of %d left (%s); going on", job.stage, len(left), len(rows), problem)
+        todo = left
+
+
+def _execute(
+    job: Job, rows: Sequence[Row], pool: PoolSettings, max_attempts: int, in_flight: int
+) -> Iterator[Receipt]:
+    options = pool_options(pool, len(rows), max_attempts, in_flight)
+    # A callable per stage: Ray Data tells asynchronous ones apart by their `__call__`.
+    stage = AsyncStage if job.stage is Stage.GENERATE else SyncStage
+    receipts = ray.data.from_arrow(_blocks(rows)).map_batches(
+        stage,
+        fn_constructor_args=(job,),
+        batch_size=1,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        **options,
+    )
+    for batch in receipts.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
+        for row in batch.to_pylist():
+            yield Receipt(**row)
+
+
+def _blocks(rows: Sequence[Row]) -> list[pa.Table]:
+    """One row per block, so that load is even and a dead worker takes one row along; for very large corpora a
+    few rows, so that the driver's book-keeping stays small."""
+    size = -(-len(rows) // _MAX_BLOCKS)
+    return [
+        pa.Table.from_pylist([asdict(row) for row in rows[i : i + size]], schema=ROW_SCHEMA)
+        for i in range(0, len(rows), size)
+    ]
+
+
+def _config_error_in(error: BaseException) -> ConfigError | None:
+    """The user's own mistake inside Ray's wrapping, when there is one."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        if isinstance(current, ConfigError):
+            return ConfigError(str(current))
+        cause = getattr(current, "cause", None)
+        current = cause if isinstance(cause, BaseException) else current.__cause__
+    for line in str(error).splitlines()[::-1]:
+        for name in ("ConfigError: ", "MissingDependencyError: "):
+            if name in line:
+                return ConfigError(line.partition(name)[2])
+    return None

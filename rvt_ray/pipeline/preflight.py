@@ -1,0 +1,86 @@
+"""Everything that can be known to be wrong before any work is done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from rvt_ray import backends
+from rvt_ray.backends import BackendSpec
+from rvt_ray.config import Config
+from rvt_ray.errors import ConfigError
+from rvt_ray.pipeline.storage import Storage
+from rvt_ray.records import Stage
+
+
+def check_config(config: Config, stages: Sequence[Stage], storage: Storage) -> None:
+    """Check the settings of the given stages against this machine, without loading any model.
+
+    Raises:
+        ConfigError: every problem found, one per line.
+    """
+    problems: list[str] = []
+    checks = [lambda: storage.check_writable()]
+    if Stage.INDEX in stages:
+        checks.append(lambda: check_sources(config))
+    if Stage.PERCEIVE in stages:
+        checks.append(lambda: check_perception(config))
+    if Stage.GENERATE in stages:
+        checks.append(lambda: _check_llm(config))
+    for check in checks:
+        try:
+            check()
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("\n".join(problems))
+
+
+def check_sources(config: Config) -> None:
+    """Every source is there.
+
+    Raises:
+        ConfigError: no source at all, or local paths that do not exist.
+    """
+    if not config.sources:
+        raise ConfigError("no sources: give --source PATH (repeatable), or `sources:` in the config")
+    missing = []
+    for i, source in enumerate(config.sources):
+        for name, path in (("path", source.path), ("annotations", source.annotations)):
+            if path is not None and "://" not in path and not os.path.exists(path):
+                missing.append(f"sources.{i}.{name}: {path}: no such file or folder")
+    if missing:
+        raise ConfigError("\n".join(missing))
+
+
+def check_perception(config: Config) -> None:
+    """The perception backends exist, their options are right, and what a class knows of its needs is there (a
+    classmethod `preflight(options)`, where it has one).
+
+    Raises:
+        ConfigError: naming the setting.
+        MissingDependencyError: weights or packages are absent.
+    """
+    from rvt_ray.perception import caption, depth, segment
+
+    rooms = (
+        ("segment", config.perceive.segment, segment.BACKENDS),
+        ("depth", config.perceive.depth, depth.BACKENDS),
+        ("caption", config.perceive.caption, caption.BACKENDS),
+    )
+    for name, spec, builtin in rooms:
+        _check_backend(spec, builtin, f"perceive.{name}")
+
+
+def _check_backend(spec: BackendSpec, builtin: dict[str, str], what: str) -> None:
+    cls = backends.resolve(spec.backend, builtin, what)
+    options = backends.check_options(cls, spec.options, what)
+    preflight = getattr(cls, "preflight", None)
+    if preflight is not None:
+        preflight(options)
+
+
+def _check_llm(config: Config) -> None:
+    from rvt_ray.llm import check_llm
+
+    check_llm(config.generate.llm)
