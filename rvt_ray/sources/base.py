@@ -20,8 +20,8 @@ VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v")
 class Source(Protocol):
     """A place that videos come from.
 
-    Built as `cls(settings, options)`, with `options` an instance of the class's inner pydantic model `Options`
-    (a subclass of `rvt_ray.backends.Options`). Building it checks nothing but the settings.
+    Built as `cls(settings, options)`, with `options` an instance of the class's inner pydantic model
+    `Options` (a subclass of `rvt_ray.backends.Options`). Building it checks nothing but the settings.
     """
 
     def items(self) -> Iterator[SourceItem | Failure]:
@@ -69,11 +69,13 @@ def refuse_missing(settings: SourceSettings) -> tuple[Any, str]:
         exists = fs.exists(path)
     except Exception as error:
         raise ConfigError(
-            f"source {source_name(settings)!r}: {settings.path} cannot be reached ({type(error).__name__}: {error})"
+            f"source {source_name(settings)!r}: {settings.path} cannot be reached "
+            f"({type(error).__name__}: {error})"
         ) from error
     if not exists:
         raise ConfigError(
-            f"source {source_name(settings)!r}: {settings.path} does not exist. Give a video, a folder or a manifest"
+            f"source {source_name(settings)!r}: {settings.path} does not exist. "
+            "Give a video, a folder or a manifest"
         )
     return fs, path
 

@@ -37,8 +37,8 @@ class FramesSource:
         fs, root = refuse_missing(settings)
         if not fs.isdir(root):
             raise ConfigError(
-                f"source {source_name(settings)!r}: {settings.path} is a file; type 'frames' wants a folder of images, "
-                "or a folder of such folders. A video file wants type 'videos'"
+                f"source {source_name(settings)!r}: {settings.path} is a file; type 'frames' wants a folder "
+                "of images, or a folder of such folders. A video file wants type 'videos'"
             )
         annotations = Annotations(settings)
         folders = sorted(
@@ -50,7 +50,8 @@ class FramesSource:
         )
         if not folders:
             raise ConfigError(
-                f"source {source_name(settings)!r}: no images ({', '.join(sorted(IMAGE_SUFFIXES))}) below {settings.path}"
+                f"source {source_name(settings)!r}: no images ({', '.join(sorted(IMAGE_SUFFIXES))}) below "
+                f"{settings.path}"
             )
         root = root.rstrip("/")
         for folder in folders:

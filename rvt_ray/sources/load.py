@@ -70,7 +70,8 @@ def guess_type(settings: SourceSettings) -> str:
     if endings & IMAGE_SUFFIXES:
         return "frames"
     raise ConfigError(
-        f"source {source_name(settings)!r}: {settings.path} holds neither videos ({', '.join(VIDEO_SUFFIXES)}) nor images"
+        f"source {source_name(settings)!r}: {settings.path} holds neither videos "
+        f"({', '.join(VIDEO_SUFFIXES)}) nor images"
     )
 
 

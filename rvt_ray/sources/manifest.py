@@ -1,8 +1,8 @@
 """Source `manifest`: a table of videos (JSONL, CSV or Parquet), anywhere fsspec reaches.
 
-Columns: `uri` (required; relative paths are relative to the manifest), and optionally `name`, `license`, `fps`
-(the row is then a folder of frames), `annotation_uri`, `annotation_format`. What a row leaves out comes from the
-source's settings. Other columns are refused unless `extra_columns: ignore`.
+Columns: `uri` (required; relative paths are relative to the manifest), and optionally `name`, `license`,
+`fps` (the row is then a folder of frames), `annotation_uri`, `annotation_format`. What a row leaves out comes
+from the source's settings. Other columns are refused unless `extra_columns: ignore`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ManifestSource:
     """Rows become items in the manifest's order; a bad row becomes a failure that names its line."""
 
     class Options(backends.Options):
-        """`extra_columns`: `refuse` catches a mistyped column, `ignore` lets a table that has more through."""
+        """`extra_columns`: `refuse` catches a mistyped column, `ignore` lets a larger table through."""
 
         extra_columns: Literal["refuse", "ignore"] = "refuse"
 

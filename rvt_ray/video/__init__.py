@@ -1,4 +1,4 @@
-"""Probe, decode, shots, clips. Native decoders run in a killable child process only; no Ray, no torch here."""
+"""Probe, decode, shots, clips. Native decoders run in a killable child process only; no Ray, no torch."""
 
 from rvt_ray.video.frames import ArrayFrames, FrameArray, FrameStream, FrameWindow
 from rvt_ray.video.identity import content_sha256, video_id

@@ -17,7 +17,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from time import monotonic
 from typing import Any
@@ -28,34 +27,12 @@ from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.records.enums import FailureCode
 from rvt_ray.video.decoders import RawFrame, make_decoder
 from rvt_ray.video.folder import probe_folder
+from rvt_ray.video.messages import OpenRequest
 from rvt_ray.video.probe import VideoProbe, probe
 from rvt_ray.video.scan import scan, verify_seeks
 from rvt_ray.video.upright import upright
 
 _TICK_S = 0.2
-
-
-@dataclass(frozen=True)
-class OpenRequest:
-    """A span of frames that the parent wants to read.
-
-    Attributes:
-        path: local file or folder of frames.
-        decoder: name of the decoder that indexed it.
-        start, num_frames: span in decoded frames.
-        pts_s: expected times of the span's frames, from the video's first frame; empty: do not check and do
-            not seek.
-        size: (width, height) of upright frames, as indexed.
-        slot_frames: frames that fit into one of the buffer's two slots.
-    """
-
-    path: str
-    decoder: str
-    start: int
-    num_frames: int
-    pts_s: tuple[float, ...]
-    size: tuple[int, int]
-    slot_frames: int
 
 
 class Child:
@@ -86,6 +63,7 @@ class Child:
             except EOFError:
                 return
             operation = message.pop("op")
+            answer: tuple[Any, ...]
             try:
                 answer = ("ok", handlers[operation](**message))
             except ClipError as error:
@@ -110,8 +88,8 @@ class Child:
     def _open(self, request: OpenRequest) -> None:
         seen = self._probe(request.path, None)
         width, height = request.size
-        longer = max(seen.upright_size())
-        if abs(seen.upright_size(min(max(width, height), longer))[0] - width) > 1:
+        now_width, now_height = seen.upright_size(max(width, height))
+        if abs(now_width - width) > 1 or abs(now_height - height) > 1:
             raise ClipError(
                 FailureCode.CHANGED_SINCE_INDEX,
                 f"{request.path}: its frames are no longer of the indexed shape. Index it again",
@@ -132,8 +110,8 @@ class Child:
                 if not math.isclose(frame.pts_s, expected, rel_tol=1e-6, abs_tol=1.5e-3):
                     raise ClipError(
                         FailureCode.CORRUPT,
-                        f"{request.path}: frame {request.start + given - 1} is at {frame.pts_s:.4f} s, but was "
-                        f"indexed at {expected:.4f} s: {request.decoder} does not decode it the same way twice",
+                        f"{request.path}: frame {request.start + given - 1} is at {frame.pts_s:.4f} s, but "
+                        f"was indexed at {expected:.4f} s: {request.decoder} does not decode it twice alike",
                     )
             self._tick()
             yield frame

@@ -42,10 +42,12 @@ class Decoder(Protocol):
 
     Attributes:
         version: of the library behind it; stands in the clip's row.
-        damage: filled while decoding: the number of frames given so far at each packet that was refused.
+        packets: filled while decoding: packets seen so far; 0 where the decoder does not tell.
+        damage: filled while decoding: the numbers of the packets that were refused.
     """
 
     version: str
+    packets: int
     damage: list[int]
 
     def frames(
@@ -84,6 +86,7 @@ class PyavDecoder:
         import av
 
         self.version = f"pyav {av.__version__}"
+        self.packets = 0
         self.damage: list[int] = []
 
     def frames(
@@ -92,7 +95,6 @@ class PyavDecoder:
         import av
 
         first = probe.first_pts or 0
-        given = start
         with av.open(path, options=OPEN_OPTIONS) as container:
             stream = container.streams[probe.stream_index]
             assert isinstance(stream, av.VideoStream)
@@ -102,26 +104,26 @@ class PyavDecoder:
                 target = first + round(start_pts_s / probe.time_base)
                 decoded = self._seek(container, stream, target, float(1 / probe.time_base))
             else:
-                decoded = self._decode(container, stream, lambda: given)
+                decoded = self._decode(container, stream)
                 for _ in range(start):
                     next(decoded, None)
             for frame in decoded:
                 pts = None if frame.pts is None else float((frame.pts - first) * probe.time_base)
-                given += 1
                 yield RawFrame(pts, frame.to_ndarray(format="rgb24"))
 
-    def _decode(self, container: Any, stream: Any, position: Any) -> Iterator[Any]:
+    def _decode(self, container: Any, stream: Any) -> Iterator[Any]:
         import av
 
         try:
             for packet in container.demux(stream):
+                self.packets += packet.size > 0
                 try:
                     yield from packet.decode()
                 except av.error.FFmpegError:
-                    self.damage.append(position())
+                    self.damage.append(self.packets)
         except av.error.FFmpegError:
             # The demuxer gave up (a file cut short, mostly): what was decoded stands.
-            self.damage.append(position())
+            self.damage.append(self.packets)
 
     def _seek(self, container: Any, stream: Any, target: int, ticks_per_s: float) -> Iterator[Any]:
         """Frames from presentation time `target` on.
@@ -132,7 +134,7 @@ class PyavDecoder:
         """
         for back_s in (0.0, 1.0, 4.0, 16.0, 64.0):
             container.seek(max(0, int(target - back_s * ticks_per_s)), stream=stream, backward=True)
-            decoded = self._decode(container, stream, lambda: 0)
+            decoded = self._decode(container, stream)
             first = next(decoded, None)
             if first is None or first.pts is None or not first.key_frame or first.pts > target:
                 continue
@@ -141,7 +143,7 @@ class PyavDecoder:
             yield from (f for f in decoded if f.pts is not None and f.pts >= target)
             return
         container.seek(0, stream=stream, backward=True)
-        yield from (f for f in self._decode(container, stream, lambda: 0) if f.pts is None or f.pts >= target)
+        yield from (f for f in self._decode(container, stream) if f.pts is None or f.pts >= target)
 
 
 class DecordDecoder:
@@ -154,6 +156,7 @@ class DecordDecoder:
 
         decord.logging.set_level(decord.logging.QUIET)
         self.version = f"decord {decord.__version__}"
+        self.packets = 0
         self.damage: list[int] = []
 
     def frames(

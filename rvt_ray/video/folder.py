@@ -69,6 +69,7 @@ class ImageDecoder:
 
     def __init__(self) -> None:
         self.version = f"opencv {cv2.__version__}"
+        self.packets = 0
         self.damage: list[int] = []
 
     def frames(

@@ -80,8 +80,8 @@ def _index(item: SourceItem, settings: IndexSettings) -> list[ClipRecord]:
     if width * height > settings.max_pixels:
         raise ClipError(
             FailureCode.TOO_LARGE,
-            f"{path}: {width}x{height} is beyond index.max_pixels = {settings.max_pixels}. Scale it down, or raise "
-            "the limit",
+            f"{path}: {width}x{height} is beyond index.max_pixels = {settings.max_pixels}. Scale it down, "
+            "or raise the limit",
         )
     if seen.duration_s is not None and seen.duration_s > settings.max_duration_s:
         raise ClipError(
@@ -132,27 +132,30 @@ def _decode(
     if frames or settings.decoder != "auto":
         name = "images" if frames else settings.decoder
         scan = _scan(path, seen, settings, name)
-        if scan.doubts and not scan.identical:
+        if scan.doubts:
             raise ClipError(
                 FailureCode.CORRUPT,
-                f"{path}: {name} cannot be trusted with it: {'; '.join(scan.doubts)}. Use index.decoder: auto",
+                f"{path}: {name} cannot be trusted with it: {'; '.join(scan.doubts)}. Use index.decoder=auto",
             )
         return scan, set()
     first: Scan | None = None
-    try:
-        first = _scan(path, seen, settings, "decord")
-        why = "; ".join(first.doubts)
-    except ClipError as error:
-        if error.code is FailureCode.TOO_LARGE:
-            raise
-        why = error.message
-    if first is not None and not why:
+    why = "the file is cut short, on which decord may hang" if seen.missing_bytes else ""
+    if not why:
+        try:
+            first = _scan(path, seen, settings, "decord")
+            why = "; ".join(first.doubts)
+        except ClipError as error:
+            if error.code is FailureCode.TOO_LARGE:
+                raise
+            why = error.message
+    if first is not None and not why and not first.identical:
         return first, set()
     second = _scan(path, seen, settings, "pyav")
-    if first is not None and len(first.doubts) == 1 and first.identical == second.identical:
-        # The film itself stands still there: both decoders say so.
-        if len(first.digests) == len(second.digests):
+    if first is not None and not why:
+        # decord repeats frames that it cannot decode. It is right only if the film itself stands still there.
+        if first.identical == second.identical and len(first.pts_s) == len(second.pts_s):
             return first, set()
+        why = f"{len(first.identical)} repeated frames"
     log.info("%s: decoded by PyAV, not decord: %s", path, why)
     return second, {VideoFlag.DECODER_FALLBACK}
 
@@ -173,8 +176,8 @@ def _scan(path: str, seen: VideoProbe, settings: IndexSettings, decoder: str) ->
         if scan.damaged_midway and seen.missing_bytes == 0:
             raise ClipError(
                 FailureCode.CORRUPT,
-                f"{path}: {len(scan.damage)} packets do not decode, the first after frame {scan.damage[0]} of "
-                f"{len(scan.pts_s)}: frames are missing in its middle. Copy it again, or re-encode it",
+                f"{path}: {len(scan.damage)} of {scan.packets} packets do not decode, the first is number "
+                f"{scan.damage[0]}: frames are missing in its middle. Copy it again, or re-encode it",
             )
         if decoder == "decord" and not scan.doubts:
             times = np.array(scan.pts_s)
@@ -203,7 +206,7 @@ def _flags(
 ) -> set[VideoFlag]:
     count = len(pts_s)
     width, height = seen.upright_size()
-    short = bool(scan.damage) or seen.missing_bytes > 0
+    short = scan.damaged_tail or seen.missing_bytes > 0
     tests = {
         VideoFlag.ROTATED: seen.rotation != 0 or seen.mirrored,
         VideoFlag.VFR: is_vfr(pts_s, float(seen.time_base)),

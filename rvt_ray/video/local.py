@@ -1,7 +1,7 @@
 """Local copies of remote videos. Decoders want a real file; local paths are used where they are.
 
-The cache folder is `$RVT_RAY_CACHE` (default `~/.cache/rvt-ray`), bounded by `$RVT_RAY_CACHE_GB` (default 20):
-the copies that were used longest ago go first. It holds nothing that can't be fetched again.
+The cache folder is `$RVT_RAY_CACHE` (default `~/.cache/rvt-ray`), bounded by `$RVT_RAY_CACHE_GB` (default
+20): the copies that were used longest ago go first. It holds nothing that can't be fetched again.
 """
 
 from __future__ import annotations

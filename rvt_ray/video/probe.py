@@ -93,7 +93,8 @@ def probe(path: str) -> VideoProbe:
     """Read the header and decode one frame.
 
     Raises:
-        ClipError: `unreadable`, `not_a_video`, `no_video_stream`, `unsupported_codec`, `no_frames`, `corrupt`.
+        ClipError: `unreadable`, `not_a_video`, `no_video_stream`, `unsupported_codec`, `no_frames` or
+            `corrupt`.
     """
     import av
 
@@ -114,7 +115,7 @@ def probe(path: str) -> VideoProbe:
         if set(container.format.name.split(",")) & _REFUSED_FORMATS:
             raise ClipError(
                 FailureCode.NOT_A_VIDEO,
-                f"{path}: a {container.format.name} file holds no video of its own; give the video it points to",
+                f"{path}: a {container.format.name} file holds no video of its own; give what it points to",
             )
         streams = [s for s in container.streams.video if not _is_cover(s)]
         if not streams:

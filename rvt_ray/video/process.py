@@ -47,7 +47,7 @@ class DecodeProcess:
         self._buffer: mmap.mmap | None = None
         lifeline_read, self._lifeline = os.pipe()
         ours, theirs = socket.socketpair()
-        self._errors = tempfile.TemporaryFile()
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
         fds = (theirs.fileno(), self._buffer_fd, lifeline_read)
         # The child sees the modules that we see (a decoder named by a dotted path).
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p or os.getcwd() for p in sys.path))
@@ -105,8 +105,8 @@ class DecodeProcess:
                     self.kill()
                     raise ClipError(
                         FailureCode.DECODE_TIMEOUT,
-                        f"{what}: the decoder gave no frame for {timeout_s:g} s and was killed. If the machine is "
-                        "just slow, raise index.decode_timeout_s",
+                        f"{what}: the decoder gave no frame for {timeout_s:g} s and was killed. If the "
+                        "machine is just slow, raise index.decode_timeout_s",
                     )
                 answer = self._connection.recv()
             except (EOFError, OSError) as error:

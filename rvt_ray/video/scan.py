@@ -20,9 +20,8 @@ from rvt_ray.video.probe import OPEN_OPTIONS, VideoProbe
 # Shot detection looks at frames of this width at most: cuts are global, and detection must not cost more
 # than decoding.
 _SHOT_WIDTH = 256
-# A decoder gives frames late (threads, reordering), so frames after a refused packet do not prove that
-# the stream went on.
-_DECODER_DELAY = 32
+# Frame threads report a refused packet some packets late.
+_DECODER_DELAY = 8
 
 
 @dataclass
@@ -35,7 +34,7 @@ class Scan:
         digests: of every frame as stored; equal frames have equal digests.
         identical: indices of frames that equal the frame before, bit by bit.
         cuts: first frames of new shots.
-        damage: frames given before each packet that was refused.
+        packets, damage: how many packets there were, and the numbers of those that were refused.
         doubts: why the result should not be trusted; empty when verified.
     """
 
@@ -45,13 +44,22 @@ class Scan:
     digests: list[int] = field(default_factory=list)
     identical: list[int] = field(default_factory=list)
     cuts: list[int] = field(default_factory=list)
+    packets: int = 0
     damage: list[int] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
 
     @property
     def damaged_midway(self) -> bool:
-        """A packet was refused and the film went on after it."""
-        return any(0 < at < len(self.pts_s) - _DECODER_DELAY for at in self.damage)
+        """A packet was refused after the film had begun, and the film went on after it.
+
+        A cut that does not begin at a key frame loses its first packets; that harms nothing.
+        """
+        return any(_DECODER_DELAY < at < self.packets - _DECODER_DELAY for at in self.damage)
+
+    @property
+    def damaged_tail(self) -> bool:
+        """The last packets were refused: the film was longer once."""
+        return any(at >= self.packets - _DECODER_DELAY for at in self.damage)
 
 
 def scan(
@@ -80,11 +88,11 @@ def scan(
         if pts_s is not None and pts_s > max_duration_s:
             raise ClipError(
                 FailureCode.TOO_LARGE,
-                f"{path}: longer than index.max_duration_s = {max_duration_s:g}. Split it, or raise the limit",
+                f"{path}: longer than index.max_duration_s = {max_duration_s:g}. Split it, or raise that",
             )
         result.pts_s.append(float("nan") if pts_s is None else pts_s)
         digest = frame_digest(image)
-        if result.digests and digest == result.digests[-1] and np.array_equal(image, previous):
+        if previous is not None and digest == result.digests[-1] and np.array_equal(image, previous):
             result.identical.append(i)
         result.digests.append(digest)
         # Decoders may reuse their buffer.
@@ -92,11 +100,9 @@ def scan(
         result.cuts += detect(i, image)
         tick()
     result.cuts = sorted({c for c in result.cuts if 0 < c < len(result.pts_s)})
-    result.damage = list(decoder.damage)
+    result.packets, result.damage = decoder.packets, list(decoder.damage)
     if decoder_name == "decord":
         _check_against_packets(result, path, probe)
-    if result.identical:
-        result.doubts.append(f"{len(result.identical)} frames equal the one before")
     return result
 
 
@@ -134,7 +140,7 @@ def frame_digest(image: FrameArray) -> int:
 
 
 def shot_detector(shots: ShotSettings, fps: float | None) -> Callable[[int, FrameArray], list[int]]:
-    """A function that takes frames in order and returns the first frames of new shots as they become known."""
+    """A function that takes frames in order and returns the first frames of new shots, once known."""
     if shots.detector == "none":
         return lambda index, image: []
     from scenedetect import AdaptiveDetector, ContentDetector, FrameTimecode

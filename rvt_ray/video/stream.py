@@ -11,10 +11,10 @@ from rvt_ray.config.settings import IndexSettings
 from rvt_ray.errors import ClipError
 from rvt_ray.records.clip import ClipRecord
 from rvt_ray.records.enums import FailureCode, VideoFlag
-from rvt_ray.video.child import OpenRequest
 from rvt_ray.video.frames import FrameArray, FrameWindow
 from rvt_ray.video.identity import path_sha256
 from rvt_ray.video.local import local_path
+from rvt_ray.video.messages import OpenRequest
 from rvt_ray.video.process import DecodeProcess, lease
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -36,9 +37,9 @@ def repair(pts_s: Times, fps: float | None) -> tuple[Times, bool]:
     step = _interval(pts_s[good], fps)
     known = np.flatnonzero(good)
     if len(known) == 0:
-        return np.arange(len(pts_s)) * step, True
+        return np.arange(len(pts_s), dtype=np.float64) * step, True
     index = np.arange(len(pts_s))
-    times = np.interp(index, known, pts_s[known])
+    times = np.asarray(np.interp(index, known, pts_s[known]), dtype=np.float64)
     before, after = index < known[0], index > known[-1]
     times[before] = pts_s[known[0]] - (known[0] - index[before]) * step
     times[after] = pts_s[known[-1]] + (index[after] - known[-1]) * step
@@ -83,7 +84,7 @@ def cut(
     """
     edges = [0, *cuts, len(pts_s)]
     spans: list[tuple[int, int]] = []
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         frames = stop - start
         least = math.ceil(frames / max_clip_frames)
         most = max(least, frames // min_clip_frames)
@@ -96,7 +97,7 @@ def cut(
 
 def _split(start: int, stop: int, pieces: int) -> list[tuple[int, int]]:
     edges = [start + (stop - start) * i // pieces for i in range(pieces + 1)]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 def _longest(pts_s: Times, spans: list[tuple[int, int]]) -> float:
