@@ -76,7 +76,7 @@ class Background:
         """Metric depth of ground and backdrop for directions with this y (see `Camera.rays`)."""
         with np.errstate(divide="ignore"):
             ground = np.where(dy < 0, -self._camera.height / np.minimum(dy, -1e-12), np.inf)
-        return np.minimum(ground, self.backdrop_z)
+        return np.asarray(np.minimum(ground, self.backdrop_z), np.float64)
 
     def _paint(self, width: int, height: int) -> Picture:
         """The canvas, drawn oversampled and averaged down."""

@@ -193,7 +193,8 @@ KINDS: dict[str, Kind] = {
     ),
     "truck": Kind(
         (
-            Part("box", (-0.2, 0.62, 0), (0.52, 0.38, 0.32), "light"),
+            Part("box", (-0.2, 0.62, 0), (0.52, 0.38, 0.32)),
+            Part("box", (-0.2, 0.62, 0), (0.525, 0.05, 0.325), "light"),
             Part("box", (0.55, 0.48, 0), (0.2, 0.28, 0.3)),
             Part("box", (0.6, 0.6, 0), (0.16, 0.1, 0.305), "glass"),
             Part("box", (0, 0.2, 0), (0.76, 0.05, 0.28)),
@@ -254,8 +255,7 @@ KINDS: dict[str, Kind] = {
         )
     ),
     "donut": Kind(
-        (Part("torus", (0, 0.52, 0), (0.35, 0.35, 0.35), ratio=0.48, turn=(-math.pi / 2, 0, 0)),),
-        axle=0.52,
+        (Part("torus", (0, 0.52, 0), (0.35, 0.35, 0.35), ratio=0.48, turn=(math.pi / 2, math.pi / 4, 0)),),
         mobile=True,
     ),
     "lamp": Kind(

@@ -15,11 +15,12 @@ import numpy.typing as npt
 from rvt_ray.masks.rle import Mask
 from rvt_ray.synthetic.background import Background
 from rvt_ray.synthetic.kinds import KINDS, Part, turn_matrix
-from rvt_ray.synthetic.shading import shade, to_srgb
+from rvt_ray.synthetic.shading import albedo, finish, light, to_srgb
 from rvt_ray.synthetic.shapes import Triple, intersect, normal
 from rvt_ray.synthetic.spec import Array, Camera, ObjectSpec, SceneSpec
 
 _NEAR = 0.15  # metres; solids that come nearer are not drawn
+_CORNERS = np.array([(x, y, z) for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
 _SUBSAMPLES = ((-0.375, -0.125), (-0.125, 0.375), (0.125, -0.375), (0.375, 0.125))
 
 
@@ -96,7 +97,7 @@ class _Renderer:
         solids = self._solids(index)
         winner = np.full(depth.shape, -1, np.int32)
         amodal = {o.instance_id: np.zeros(depth.shape, np.bool_) for o in spec.objects}
-        rects = [self._rect(solid, index) for solid in solids]
+        rects = self._rects(solids, index)
         for number, (solid, rect) in enumerate(zip(solids, rects, strict=True)):
             if rect is None:
                 continue
@@ -109,9 +110,10 @@ class _Renderer:
         picture = self.background.colour(index).astype(np.float64)
         picture *= self._shadows(index, dx, dy)[..., None]
         backdrop = picture.copy()
-        seen = winner >= 0
+        edge = _edges(winner)
+        seen = (winner >= 0) & ~edge
         picture[seen] = self._colours(solids, winner[seen], dx[seen], dy[seen], depth[seen])
-        self._smooth(picture, backdrop, winner, solids, rects, index)
+        self._smooth(picture, backdrop, edge, solids, rects, index)
         ids = np.array([s.spec.instance_id for s in solids] + [0], np.int32)
         return Frame(index, to_srgb(picture), ids[winner], depth.astype(np.float32), amodal)
 
@@ -151,69 +153,60 @@ class _Renderer:
                 solids.append(_Solid(owner, part, spec, to_local, to_local @ (eye - world), world, reach))
         return solids
 
-    def _rect(self, solid: _Solid, index: int) -> tuple[slice, slice] | None:
-        """The pixels that can see the solid's bounding sphere; None when none can."""
-        z, reach = float(solid.world[2]), solid.reach
-        if z + reach <= _NEAR:
-            return None
-        near = max(z - reach, _NEAR)
+    def _rects(self, solids: list[_Solid], index: int) -> list[tuple[slice, slice] | None]:
+        """Per solid the pixels that can see its bounding sphere; None when none can."""
+        if not solids:
+            return []
         height, width = self.spec.height, self.spec.width
+        world = np.array([s.world for s in solids])
+        reach = np.array([s.reach for s in solids])
+        far = world[:, 2] + reach
         # The box around the sphere, projected at its nearest and farthest depth, holds the projected sphere.
-        corners = np.array(
-            [
-                (solid.world[0] + sx * reach, solid.world[1] + sy * reach, depth)
-                for sx in (-1, 1)
-                for sy in (-1, 1)
-                for depth in (near, z + reach)
-            ]
-        )
+        corners = world[:, None] + _CORNERS * reach[:, None, None]
+        corners[..., 2] = np.maximum(corners[..., 2], _NEAR)
         pixels = self.camera.project(corners, index)
-        left, top = np.clip(np.floor(pixels.min(axis=0)) - 1, 0, (width, height)).astype(int)
-        right, bottom = np.clip(np.ceil(pixels.max(axis=0)) + 2, 0, (width, height)).astype(int)
-        if right <= left or bottom <= top:
-            return None
-        return slice(int(top), int(bottom)), slice(int(left), int(right))
+        low = np.clip(np.floor(pixels.min(axis=1)) - 1, 0, (width, height)).astype(int).tolist()
+        high = np.clip(np.ceil(pixels.max(axis=1)) + 2, 0, (width, height)).astype(int).tolist()
+        return [
+            (slice(top, bottom), slice(left, right)) if z > _NEAR and right > left and bottom > top else None
+            for (left, top), (right, bottom), z in zip(low, high, far, strict=True)
+        ]
 
     def _colours(
         self, solids: list[_Solid], winner: npt.NDArray[np.int32], dx: Array, dy: Array, depth: Array
     ) -> Array:
-        """Colour of rays (flat arrays) that end on solids."""
-        colours = np.zeros((len(winner), 3))
+        """Colour of rays (flat arrays) that end on solids, shape (k, 3)."""
+        count = len(winner)
+        ray = np.stack([dx, dy, np.ones(count)], axis=1)
+        world = ray * depth[:, None] + np.array([0.0, self.camera.height, 0.0])
+        ray /= np.linalg.norm(ray, axis=1, keepdims=True)
+        surface, n, finishes = np.zeros((count, 3)), np.zeros((count, 3)), np.zeros((count, 3))
         order = np.argsort(winner, kind="stable")
         bounds = np.searchsorted(winner[order], np.arange(len(solids) + 1))
         for number, solid in enumerate(solids):
             chosen = order[bounds[number] : bounds[number + 1]]
             if chosen.size == 0:
                 continue
-            ray = np.stack([dx[chosen], dy[chosen], np.ones(chosen.size)], axis=1)
-            t = depth[chosen][:, None]
-            world = ray * t + np.array([0.0, self.camera.height, 0.0])
-            local = (world - solid.world) @ solid.to_local.T
-            ray /= np.linalg.norm(ray, axis=1, keepdims=True)
-            part = solid.part
-            n = np.stack(normal(part.shape, part.ratio, (local[:, 0], local[:, 1], local[:, 2])), axis=1)
-            n = n @ solid.to_local
-            n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-12)
-            n *= np.where(np.sum(n * ray, axis=1, keepdims=True) > 0, -1.0, 1.0)  # the inside of a cup
-            colours[chosen] = shade(part, solid.spec.colour, solid.spec.material, local, world, n, ray)
-        return colours
+            part, spec = solid.part, solid.spec
+            local = (world[chosen] - solid.world) @ solid.to_local.T
+            outward = normal(part.shape, part.ratio, (local[:, 0], local[:, 1], local[:, 2]))
+            n[chosen] = np.stack(outward, axis=1) @ solid.to_local
+            surface[chosen] = albedo(part, spec.colour, spec.material, local)
+            finishes[chosen] = finish(part, spec.material)
+        n /= np.maximum(np.linalg.norm(n, axis=1, keepdims=True), 1e-12)
+        n[np.einsum("ij,ij->i", n, ray) > 0] *= -1  # the inside of a cup
+        return light(surface, finishes, world[:, 1], n, ray)
 
     def _smooth(
         self,
         picture: Array,
         backdrop: Array,
-        winner: npt.NDArray[np.int32],
+        edge: Mask,
         solids: list[_Solid],
         rects: list[tuple[slice, slice] | None],
         index: int,
     ) -> None:
-        """Replace the colour of edge pixels by the mean over sub-samples, in place."""
-        edge = np.zeros(winner.shape, np.bool_)
-        across, down = winner[:, 1:] != winner[:, :-1], winner[1:] != winner[:-1]
-        edge[:, 1:] |= across
-        edge[:, :-1] |= across
-        edge[1:] |= down
-        edge[:-1] |= down
+        """Set the colour of edge pixels to the mean over sub-samples, in place."""
         rows, columns = np.nonzero(edge)
         if rows.size == 0:
             return
@@ -277,6 +270,17 @@ class _Renderer:
             dark = 0.75 / (1 + 1.0 * y) * np.exp(-(away**1.3))
             factor[rect] *= np.where(ground, 1 - dark, 1.0)
         return factor
+
+
+def _edges(winner: npt.NDArray[np.int32]) -> Mask:
+    """Pixels of which a 4-neighbour sees another solid."""
+    edge = np.zeros(winner.shape, np.bool_)
+    across, down = winner[:, 1:] != winner[:, :-1], winner[1:] != winner[:-1]
+    edge[:, 1:] |= across
+    edge[:, :-1] |= across
+    edge[1:] |= down
+    edge[:-1] |= down
+    return edge
 
 
 def _travelled(positions: Array) -> Array:

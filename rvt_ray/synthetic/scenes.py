@@ -112,8 +112,8 @@ def _looks(rng: np.random.Generator, count: int) -> list[tuple[str, str, str, st
     still = [name for name, kind in KINDS.items() if not kind.mobile]
     pool = {
         # A few kinds and colours only, so that one word is seldom enough to single an object out.
-        True: list(rng.permutation(movers))[: max(2, math.ceil(count * 0.45))],
-        False: list(rng.permutation(still))[: max(2, math.ceil(count * 0.3))],
+        True: list(rng.permutation(movers))[: max(3, math.ceil(count * 0.6))],
+        False: list(rng.permutation(still))[: max(2, math.ceil(count * 0.4))],
     }
     colours = list(rng.permutation(list(COLOURS)))[: max(3, math.ceil(count * 0.7))]
     looks: list[tuple[str, str, str, str]] = []
@@ -229,8 +229,8 @@ class _Stage:
         return float(self.rng.choice([-1, 1]))
 
     def _depth(self) -> float:
-        # Even in 1/z: as many near as far in the picture.
-        return 1 / self._draw(1 / self.far, 1 / self.near)
+        # Even in 1/z, so that as many are near as far in the picture; the farthest stay for those who travel.
+        return 1 / self._draw(1 / (0.75 * self.far), 1 / self.near)
 
     def _height(self, spec: ObjectSpec) -> float:
         return self._draw(0.7, 1.5) if KINDS[spec.kind].flies else 0.0

@@ -25,50 +25,58 @@ def to_srgb(picture: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8]:
     return np.asarray(np.power(clipped, np.float32(1 / 2.2)) * 255 + 0.5, np.uint8)
 
 
-def shade(part: Part, colour: str, material: str, local: Array, world: Array, n: Array, ray: Array) -> Array:
+def albedo(part: Part, colour: str, material: str, local: Array) -> Array:
+    """What the surface itself reflects at points of a solid's unit space (k, 3): linear RGB, shape (k, 3)."""
+    own = part.role == "main"
+    base = linear(COLOURS[colour] if own else ROLES[part.role])
+    surface = np.broadcast_to(base, local.shape).copy()
+    if own and material == "wood":
+        surface *= _grain(local)[:, None]
+    if part.band:
+        light = ROLES["dark"] if colour == "white" else ROLES["light"]
+        surface[np.abs(local[:, 1]) < part.band] = linear(light)
+    return np.asarray(surface, np.float64)
+
+
+def finish(part: Part, material: str) -> tuple[float, float, float]:
+    """How metallic (0..1) the solid is, and exponent and strength of its highlight."""
+    if part.role in ("glass", "brass"):
+        return 0.35, 50.0, 0.5
+    if part.role != "main":
+        return 0.0, 20.0, 0.15
+    return {"metal": (0.75, 60.0, 0.9), "rubber": (0.0, 10.0, 0.06), "wood": (0.0, 25.0, 0.12)}[material]
+
+
+def light(surface: Array, finishes: Array, up: Array, n: Array, ray: Array) -> Array:
     """Colour of surface points.
 
     Args:
-        part: the solid, for its role and band.
-        colour, material: of the object; other roles than `main` have their own.
-        local: points in the solid's unit space, shape (k, 3).
-        world: points in metres, y up from the ground, shape (k, 3).
+        surface: see `albedo`, shape (k, 3).
+        finishes: see `finish`, shape (k, 3).
+        up: metres above the ground, shape (k,).
         n: unit normals that face the camera, shape (k, 3).
         ray: unit directions from the camera, shape (k, 3).
 
     Returns:
         Linear RGB, shape (k, 3).
     """
-    own = part.role == "main"
-    albedo = np.broadcast_to(linear(COLOURS[colour] if own else ROLES[part.role]), local.shape).copy()
-    if own and material == "wood":
-        albedo *= _grain(local)[:, None]
-    if part.band:
-        light = ROLES["dark"] if colour == "white" else ROLES["light"]
-        albedo[np.abs(local[:, 1]) < part.band] = linear(light)
-    if own:
-        metallic, gloss, shine = {
-            "metal": (0.75, 60.0, 0.9),
-            "rubber": (0.0, 10.0, 0.06),
-            "wood": (0.0, 25.0, 0.12),
-        }[material]
-    else:
-        metallic, gloss, shine = (0.35, 50.0, 0.5) if part.role in ("glass", "brass") else (0.0, 20.0, 0.15)
-
-    facing = n @ _LIGHT
+    metallic, gloss, shine = finishes.T
     # Wrapped light: the dark side of a matte thing is never a flat silhouette.
-    diffuse = np.clip((facing + 0.25) / 1.25, 0, 1)[:, None]
-    up = (0.5 + 0.5 * n[:, 1])[:, None]
-    contact = np.clip(0.45 + world[:, 1] / 0.35, 0.45, 1.0)[:, None]  # darker where it nears the ground
-    ambient = (_SKY * up + _BOUNCE * (1 - up)) * contact
-    lit = albedo * (ambient + _SUN * diffuse * 0.85)
+    diffuse = np.clip((n @ _LIGHT + 0.25) / 1.25, 0, 1)[:, None]
+    sky = (0.5 + 0.5 * n[:, 1])[:, None]
+    contact = np.clip(0.45 + up / 0.35, 0.45, 1.0)[:, None]  # darker where it nears the ground
+    ambient = (_SKY * sky + _BOUNCE * (1 - sky)) * contact
+    lit = surface * (ambient + _SUN * diffuse * 0.85)
 
-    mirror = ray - 2 * np.sum(ray * n, axis=1, keepdims=True) * n
-    fresnel = (1 - np.clip(-np.sum(ray * n, axis=1), 0, 1)) ** 3
-    if metallic:
-        tint = 0.25 + 0.75 * albedo / max(float(albedo.max()), 0.25)
-        reflected = _surroundings(mirror) * tint * (0.35 + 0.65 * albedo + 0.4 * fresnel[:, None])
-        lit = lit * (1 - metallic) + reflected * metallic * contact
+    along = np.einsum("ij,ij->i", ray, n)
+    mirror = ray - 2 * along[:, None] * n
+    fresnel = (1 - np.clip(-along, 0, 1)) ** 3
+    shiny = metallic > 0
+    if shiny.any():
+        own, share = surface[shiny], metallic[shiny, None]
+        tint = 0.25 + 0.75 * own / np.maximum(own.max(axis=1, keepdims=True), 0.25)
+        reflected = _surroundings(mirror[shiny]) * tint * (0.35 + 0.65 * own + 0.4 * fresnel[shiny, None])
+        lit[shiny] = lit[shiny] * (1 - share) + reflected * share * contact[shiny]
     highlight = np.clip(mirror @ _LIGHT, 0, 1) ** gloss * shine
     rim = 0.10 * fresnel * np.clip(n[:, 1] + 0.5, 0, 1) * (1 - metallic)
     return np.asarray(lit + _SUN * highlight[:, None] + _SKY * rim[:, None], np.float64)
@@ -88,5 +96,5 @@ def _grain(local: Array) -> Array:
     """Year rings of a trunk that runs along a slanted axis through the solid."""
     x, y, z = local.T
     ring = np.hypot(x + 0.35 * y + 0.6, z * 1.2 + 0.25 * np.sin(3 * y) + 0.4)
-    rings = 0.5 + 0.5 * np.sin(ring * 22 + 1.5 * np.sin(2.3 * y + x))
-    return np.asarray(0.55 + 0.55 * rings + 0.10 * np.sin(41 * ring + 5 * y), np.float64)
+    rings = 0.5 + 0.5 * np.sin(ring * 13 + 1.2 * np.sin(2.3 * y + x))
+    return np.asarray(0.62 + 0.36 * rings + 0.05 * np.sin(37 * ring + 5 * y), np.float64)

@@ -9,6 +9,7 @@ metric depth itself.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Literal, Self, TypeVar
 
 import numpy as np
@@ -137,7 +138,7 @@ class ObjectSpec(_Spec):
         frames = np.arange(num_frames)
         source = np.maximum.accumulate(np.where(moving, frames, -1))
         source = np.where(source < 0, int(np.argmax(moving)), source)
-        return np.arctan2(step[source, 1], step[source, 0])
+        return np.asarray(np.arctan2(step[source, 1], step[source, 0]), np.float64)
 
 
 class SceneSpec(_Spec):
@@ -181,7 +182,7 @@ class Camera:
         """World points (..., 3) in front of the camera to pixels (..., 2)."""
         x, y, z = points[..., 0], points[..., 1], points[..., 2]
         reference = np.stack([self.focal * x / z, self.focal * (self.height - y) / z + self.horizon], axis=-1)
-        return self.centre + self.zoom[frame] * reference + self.shift[frame]
+        return np.asarray(self.centre + self.zoom[frame] * reference + self.shift[frame], np.float64)
 
     def rays(self, u: Array, v: Array, frame: int) -> tuple[Array, Array]:
         """x and y of the direction (x, y, 1) through pixels; the ray's parameter is the depth in metres."""
@@ -209,7 +210,9 @@ def _check_path(path: tuple[_K, ...]) -> tuple[_K, ...]:
     return path
 
 
-def _interpolate(frames: list[float], values: list[tuple[float, ...]], num_frames: int, ease: bool) -> Array:
+def _interpolate(
+    frames: list[float], values: Sequence[tuple[float, ...]], num_frames: int, ease: bool
+) -> Array:
     at = np.arange(num_frames, dtype=np.float64)
     table = np.asarray(values, np.float64)
     if len(frames) == 1:
