@@ -84,32 +84,69 @@ class TwinSettings(Settings):
     erode_px: int = Field(default=2, ge=0)
 
 
+class AnnotatedSettings(Settings):
+    """Backends for clips whose source brings annotations; null takes the one of `perceive`."""
+
+    segment: BackendSpec | None = Field(default_factory=lambda: BackendSpec(backend="annotations"))
+    depth: BackendSpec | None = None
+    caption: BackendSpec | None = None
+
+
 class PerceiveSettings(Settings):
-    """Clip -> twin."""
+    """Clip -> twin. `annotated: null` ignores annotations."""
 
     key_frame_interval_s: float = Field(default=1.0, gt=0)
     segment: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="motion"))
     depth: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="none"))
     caption: BackendSpec = Field(default_factory=lambda: BackendSpec(backend="appearance"))
+    annotated: AnnotatedSettings | None = Field(default_factory=AnnotatedSettings)
     twin: TwinSettings = Field(default_factory=TwinSettings)
 
 
 class FactSettings(Settings):
-    """Margins of the three-valued facts. A measurement inside its margin is `unknown`."""
+    """Thresholds and margins of the three-valued facts (docs/predicates.md says why each is what it is).
 
-    region_margin: float = Field(default=0.03, ge=0, description="of the frame's side")
-    relation_margin: float = Field(default=0.03, ge=0, description="of the frame's diagonal")
-    near_distance: float = Field(default=0.10, gt=0, description="of the frame's diagonal, mask to mask")
-    touch_px: float = Field(default=2.0, ge=0)
-    size_ratio: float = Field(default=1.25, ge=1, description="area ratio that counts as larger")
-    depth_margin: float = Field(default=0.05, ge=0, description="of the frame's depth range")
-    still_speed: float = Field(default=0.01, ge=0, description="frame diagonals per second")
-    move_speed: float = Field(default=0.03, ge=0, description="frame diagonals per second")
-    throughout_share: float = Field(default=0.95, ge=0.5, le=1)
-    min_attribute_score: float = Field(default=0.6, ge=0, le=1)
+    A measurement between what is surely true and what is surely false is `unknown`. Lengths are in frame
+    diagonals unless the name says otherwise.
+    """
+
+    min_track_score: float = Field(default=0.5, ge=0, le=1, description="masks scored below are not trusted")
     min_category_score: float = Field(default=0.5, ge=0, le=1)
-    event_margin_s: float = Field(default=0.25, ge=0)
-    min_track_score: float = Field(default=0.5, ge=0, le=1)
+    min_category_lead: float = Field(default=0.2, ge=0, le=1, description="over the best rival name")
+    rival_score: float = Field(default=0.15, ge=0, le=1, description="names scored below cannot be it")
+    min_attribute_score: float = Field(default=0.6, gt=0.5, le=1)
+    region_share: float = Field(default=0.36, gt=0, lt=0.5, description="of the side: `left`, `top`, ...")
+    region_margin: float = Field(default=0.03, ge=0, lt=0.1, description="of the side")
+    relation_margin: float = Field(default=0.04, gt=0)
+    overlap_share: float = Field(default=0.5, ge=0, le=1, description="of the narrower box, on one axis")
+    near_distance: float = Field(default=0.08, gt=0, description="mask to mask")
+    near_margin: float = Field(default=0.03, ge=0)
+    touch_px: float = Field(default=2.0, ge=0, description="mask gap; 1 is: neighbouring pixels")
+    touch_margin_px: float = Field(default=4.0, ge=0)
+    inside_share: float = Field(default=0.95, gt=0, le=1, description="of the inner box")
+    inside_margin: float = Field(default=0.2, gt=0, lt=1)
+    size_ratio: float = Field(default=1.3, gt=1, description="area ratio that counts as larger")
+    depth_margin: float = Field(default=0.06, gt=0, description="of the frame's depth range")
+    scale_ratio: float = Field(default=1.2, gt=1, description="growth of an approaching thing")
+    still_shift: float = Field(default=0.015, gt=0, description="what still counts as resting")
+    move_shift: float = Field(default=0.06, gt=0, description="what surely counts as moving")
+    approach_shift: float = Field(default=0.08, gt=0, description="change of a distance")
+    still_speed: float = Field(default=0.015, gt=0, description="diagonals per second")
+    move_speed: float = Field(default=0.05, gt=0, description="diagonals per second")
+    speed_ratio: float = Field(default=1.4, gt=1)
+    camera_drift: float = Field(default=0.02, ge=0, description="error per camera motion")
+    smooth_s: float = Field(default=0.25, ge=0, description="smoothing of positions")
+    edge_s: float = Field(default=0.5, ge=0, description="length of `start` and `end`")
+    edge_share: float = Field(default=0.15, gt=0, le=0.5, description="their most, of the clip")
+    edge_false: float = Field(default=0.2, ge=0, lt=1, description="share of `start` that refutes it")
+    share_true: float = Field(default=0.95, gt=0.5, le=1, description="share that is `throughout`")
+    share_false: float = Field(default=0.8, gt=0, le=1, description="share that no longer is")
+    min_frames: int = Field(default=3, ge=1, description="of one scope, on which it must hold")
+    event_s: float = Field(default=0.25, ge=0, description="shortest absence or order that counts")
+    blink_s: float = Field(default=0.1, ge=0, description="absence that nobody notices")
+    run_s: float = Field(default=0.5, gt=0, description="shortest rest or motion")
+    edge_px: float = Field(default=2.0, ge=0, description="box to frame border that counts as cut")
+    contact_frames: int = Field(default=32, ge=1, description="frames on which mask gaps are measured")
 
 
 class GateSettings(Settings):

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -42,17 +42,27 @@ def choose_key_frames(pts_s: Sequence[float] | npt.NDArray[np.float64], interval
 
 
 @dataclass
-class Perception:
-    """The three backends and the settings; built once per worker, used for many clips.
-
-    Attributes:
-        settings: the `perceive` part of the config.
-        settings_id: its fingerprint, for the twin's provenance.
-    """
+class Backends:
+    """Who looks at a clip."""
 
     segmenter: Segmenter
     depth: DepthEstimator
     captioner: Captioner
+
+
+@dataclass
+class Perception:
+    """The backends and the settings; built once per worker, used for many clips.
+
+    Attributes:
+        plain: for clips without annotations.
+        annotated: for clips that come with annotations.
+        settings: the `perceive` part of the config.
+        settings_id: its fingerprint, for the twin's provenance.
+    """
+
+    plain: Backends
+    annotated: Backends
     settings: PerceiveSettings
     settings_id: str
 
@@ -64,13 +74,22 @@ class Perception:
             ConfigError: unknown backend or option; MissingDependencyError: packages or weights are absent.
         """
         perceive = config.perceive
-        return cls(
-            segmenter=backends.build(perceive.segment, segment_room.BACKENDS, "perceive.segment"),
-            depth=backends.build(perceive.depth, depth_room.BACKENDS, "perceive.depth"),
-            captioner=backends.build(perceive.caption, caption_room.BACKENDS, "perceive.caption"),
-            settings=perceive,
-            settings_id=fingerprint(config, Stage.PERCEIVE),
+        build = backends.build
+        plain = Backends(
+            segmenter=build(perceive.segment, segment_room.BACKENDS, "perceive.segment"),
+            depth=build(perceive.depth, depth_room.BACKENDS, "perceive.depth"),
+            captioner=build(perceive.caption, caption_room.BACKENDS, "perceive.caption"),
         )
+        annotated = replace(plain)
+        if (other := perceive.annotated) is not None:
+            where = "perceive.annotated"
+            if other.segment is not None:
+                annotated.segmenter = build(other.segment, segment_room.BACKENDS, f"{where}.segment")
+            if other.depth is not None:
+                annotated.depth = build(other.depth, depth_room.BACKENDS, f"{where}.depth")
+            if other.caption is not None:
+                annotated.captioner = build(other.caption, caption_room.BACKENDS, f"{where}.caption")
+        return cls(plain, annotated, perceive, fingerprint(config, Stage.PERCEIVE))
 
     def twin(
         self, clip: ClipRecord, frames: FrameStream, seconds: dict[str, float] | None = None
@@ -87,31 +106,32 @@ class Perception:
                 cause in the message).
         """
         clock = {} if seconds is None else seconds
+        by = self.plain if clip.annotation_uri is None else self.annotated
         key_frames = choose_key_frames(clip.pts_s, self.settings.key_frame_interval_s)
-        with _step("segment", self.segmenter.name, clip, clock):
-            segmentation = self.segmenter.segment(clip, frames, key_frames)
+        with _step("segment", by.segmenter.name, clip, clock):
+            segmentation = by.segmenter.segment(clip, frames, key_frames)
         with _step("camera", "camera", clip, clock):
             camera = estimate_camera(frames, objects_mask(segmentation, clip.height, clip.width))
-        with _step("caption", self.captioner.name, clip, clock):
-            captions = self.captioner.caption(clip, frames, segmentation, camera)
+        with _step("caption", by.captioner.name, clip, clock):
+            captions = by.captioner.caption(clip, frames, segmentation, camera)
         # Depth maps are consumed one by one while the twin is put together: none is kept.
-        with _step("depth_assemble", self.depth.name, clip, clock):
+        with _step("depth_assemble", by.depth.name, clip, clock):
             return assemble(
                 clip,
                 segmentation,
-                self.depth.depth(clip, frames, key_frames),
-                self.depth.kind,
+                by.depth.depth(clip, frames, key_frames),
+                by.depth.kind,
                 captions,
                 camera,
                 self.settings.twin,
-                self._provenance(),
+                self._provenance(by),
             )
 
-    def _provenance(self) -> Provenance:
+    def _provenance(self, by: Backends) -> Provenance:
         return Provenance(
-            segment=self.segmenter.name,
-            depth=self.depth.name,
-            caption=self.captioner.name,
+            segment=by.segmenter.name,
+            depth=by.depth.name,
+            caption=by.captioner.name,
             settings=self.settings_id,
             versions=json.dumps(_versions(), sort_keys=True),
         )
