@@ -12,6 +12,8 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
+from rvt_ray.twin.facts import check
+
 
 class Constraint(BaseModel):
     """One fact that must hold: predicate(args...) [= value] over a scope.
@@ -46,6 +48,68 @@ class Program(BaseModel):
         data = self.model_dump(mode="json")
         data["constraints"].sort(key=lambda c: json.dumps(c, sort_keys=True))
         return json.dumps(data, sort_keys=True, separators=(",", ":"))
+
+    def check(self) -> None:
+        """Refuse a program that cannot be run.
+
+        Raises:
+            ValueError: says which constraint or variable is wrong and why.
+        """
+        names = set(self.variables)
+        if len(names) != len(self.variables):
+            raise ValueError(f"program: a variable is declared twice: {', '.join(self.variables)}")
+        if self.target not in names:
+            raise ValueError(f"program: the target {self.target!r} is not among the variables")
+        reached = {self.target}
+        for c in self.constraints:
+            check(c.predicate, len(c.args), c.value, c.scope)
+            unknown = set(c.args) - names
+            if unknown:
+                raise ValueError(f"program: {c.predicate} uses undeclared variable(s) {sorted(unknown)}")
+            if len(set(c.args)) != len(c.args):
+                raise ValueError(f"program: {c.predicate} relates {c.args[0]!r} to itself")
+        for _ in self.variables:
+            for c in self.constraints:
+                if reached & set(c.args):
+                    reached |= set(c.args)
+        if reached != names:
+            raise ValueError(
+                f"program: variable(s) {sorted(names - reached)} are not connected to the target"
+            )
+
+    def without(self, constraint: Constraint) -> Program:
+        """The program less one constraint, and less what only that one tied to the target."""
+        rest = [c for c in self.constraints if c != constraint]
+        reached = {self.target}
+        while True:
+            more = {v for c in rest if reached & set(c.args) for v in c.args} - reached
+            if not more:
+                break
+            reached |= more
+        return Program(
+            target=self.target,
+            variables=tuple(v for v in self.variables if v in reached),
+            constraints=tuple(c for c in rest if set(c.args) <= reached),
+        )
+
+    def description(self, variable: str) -> Program:
+        """What the program says of one variable by itself: the constraints on it and on the variables
+        that it leads to, away from the target. `variables` lists parents before children."""
+        rank = {v: i for i, v in enumerate(self.variables)}
+        below = {variable}
+        for v in self.variables:
+            if any(
+                v in c.args and rank[v] > rank[w] and w in below
+                for c in self.constraints
+                for w in c.args
+                if w != v
+            ):
+                below.add(v)
+        return Program(
+            target=variable,
+            variables=tuple(v for v in self.variables if v in below),
+            constraints=tuple(c for c in self.constraints if set(c.args) <= below),
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -1,0 +1,61 @@
+"""Level and categories of a program, counted from its constraints; necessity, shown by leaving them out."""
+
+from __future__ import annotations
+
+from rvt_ray.reasoning.execute import execute
+from rvt_ray.reasoning.program import Constraint, Program
+from rvt_ray.records import Category
+from rvt_ray.twin.facts import CATALOGUE, Facts
+
+EDGES = {"start", "end"}
+
+
+def relations(program: Program) -> list[Constraint]:
+    """The hops: constraints between two variables."""
+    return [c for c in program.constraints if len(c.args) == 2]
+
+
+def categories(program: Program) -> tuple[Category, ...]:
+    """The categories of the constraints used, in the order of the enum.
+
+    Temporal only if no single frame answers it: a temporal predicate, or constraints at the start and
+    others at the end.
+    """
+    found = {CATALOGUE[c.predicate].category for c in program.constraints}
+    if {c.scope for c in program.constraints} >= EDGES:
+        found.add(Category.TEMPORAL)
+    return tuple(c for c in Category if c in found)
+
+
+def orders_events(program: Program) -> bool:
+    """Two relations that together order events in time: both temporal, or one at the start and one at the
+    end."""
+    hops = relations(program)
+    timed = [c for c in hops if CATALOGUE[c.predicate].category is Category.TEMPORAL]
+    return len(timed) >= 2 or {c.scope for c in hops} >= EDGES
+
+
+def level(program: Program) -> int:
+    """1 + the number of relations, at most 4. Three relations of a single category are level 3; two
+    relations that order events count as level 4 when at least two categories are used."""
+    hops = len(relations(program))
+    mixed = len(categories(program)) >= 2
+    if hops >= 3 or (hops == 2 and orders_events(program)):
+        return 4 if mixed else 3
+    return 1 + hops
+
+
+def unnecessary(program: Program, facts: Facts, targets: frozenset[int]) -> list[Constraint]:
+    """The constraints that can be left out with the same certain and possible set `targets`.
+
+    A relation is left out together with everything that only it ties to the target.
+    """
+    return [c for c in program.constraints if execute(program.without(c), facts).is_exactly(targets)]
+
+
+def idle_hops(program: Program, facts: Facts, targets: frozenset[int]) -> list[Constraint]:
+    """The hops (relations, and constraints on the target itself) that are not necessary. Attributes of an
+    anchor may be more than needed: they are there so that it can be called "the"."""
+    return [
+        c for c in unnecessary(program, facts, targets) if len(c.args) == 2 or c.args[0] == program.target
+    ]

@@ -1,0 +1,20 @@
+"""Three-valued facts, read off a digital twin. `docs/predicates.md` defines every predicate."""
+
+from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS, PredicateSpec
+from rvt_ray.twin.facts.facts import Fact, Facts, check, fact_id, statement
+from rvt_ray.twin.facts.logic import Truth
+from rvt_ray.twin.facts.table import Table
+
+__all__ = [
+    "CATALOGUE",
+    "EXTREMES",
+    "REGIONS",
+    "Fact",
+    "Facts",
+    "PredicateSpec",
+    "Table",
+    "Truth",
+    "check",
+    "fact_id",
+    "statement",
+]

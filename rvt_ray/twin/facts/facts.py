@@ -1,0 +1,328 @@
+"""`Facts`: every predicate of the catalogue over one twin, three-valued, computed when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rvt_ray.config.settings import FactSettings
+from rvt_ray.records import DigitalTwin
+from rvt_ray.twin.facts import kinds, semantic, spatial
+from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS, PredicateSpec
+from rvt_ray.twin.facts.encounters import ENCOUNTERS
+from rvt_ray.twin.facts.logic import Floats, Truth, Truths, all_of, bits
+from rvt_ray.twin.facts.scopes import START, THROUGHOUT, FrameFacts, over_scope, window
+from rvt_ray.twin.facts.table import Table
+from rvt_ray.twin.facts.temporal import EVENTS
+from rvt_ray.twin.facts.view import View
+
+MAX_EVIDENCE_FRAMES = 8
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One fact about given instances.
+
+    Attributes:
+        truth: TRUE, FALSE or UNKNOWN.
+        margin: how far beyond its threshold, >= 0, in the predicate's unit; 0 when unknown.
+        frames: at most 8 clip frames that show it; empty for semantic facts.
+        fact_id: derived from the content, e.g. `left_of(3,5)@start`.
+        statement: plain words, e.g. "#3 is to the left of #5 at the start".
+    """
+
+    truth: Truth
+    margin: float
+    frames: list[int]
+    fact_id: str
+    statement: str
+
+
+@dataclass(frozen=True)
+class BitTable:
+    """A predicate's table as bit masks over instance rows.
+
+    Unary: `certain[0]` and `possible[0]` are the instances of which it is TRUE, and not FALSE. Binary:
+    `certain[x]` are the objects of subject x, `certain_of[y]` the subjects of object y.
+    """
+
+    certain: tuple[int, ...]
+    possible: tuple[int, ...]
+    certain_of: tuple[int, ...] = ()
+    possible_of: tuple[int, ...] = ()
+
+
+class Facts:
+    """The facts of one twin.
+
+    Instances are addressed by `instance_id` in `value`, and by their row in the twin (0..n-1) in tables.
+
+    Args:
+        twin: the digital twin; it is not copied and must not change.
+        settings: thresholds and margins.
+
+    Raises:
+        ValueError: the twin's tracks do not fit its frames.
+    """
+
+    def __init__(self, twin: DigitalTwin, settings: FactSettings) -> None:
+        self.twin = twin
+        self.settings = settings
+        self.view = View(twin, settings)
+        self.ids: tuple[int, ...] = self.view.tracks.ids
+        self.confirmed = self.view.tracks.confirmed
+        self._row = {instance_id: row for row, instance_id in enumerate(self.ids)}
+        self.confirmed_bits = bits(self.confirmed)
+        self._tables: dict[tuple[str, str | None, str | None], Table] = {}
+        self._bits: dict[tuple[str, str | None, str | None], BitTable] = {}
+
+    def values(self, predicate: str) -> list[str]:
+        """The values that a predicate can sensibly carry in this twin, sorted; empty if it carries none."""
+        kind = CATALOGUE[predicate].value
+        if kind is None:
+            return []
+        if kind == "region":
+            return list(REGIONS)
+        found = semantic.values(self.twin, kind)
+        return [*found, kinds.NEUTRAL] if predicate in EXTREMES else found
+
+    def value(
+        self, predicate: str, args: Sequence[int], value: str | None = None, scope: str | None = None
+    ) -> Fact:
+        """One fact.
+
+        Args:
+            predicate: a name of the catalogue.
+            args: instance ids, one or two.
+            value, scope: as the predicate demands.
+
+        Raises:
+            ValueError: no such predicate, or arguments, value or scope that it does not take.
+            KeyError: the twin has no such instance.
+        """
+        spec = check(predicate, len(args), value, scope)
+        for instance_id in args:
+            if instance_id not in self._row:
+                raise KeyError(f"twin of clip {self.twin.clip_id} has no instance {instance_id}")
+        rows = tuple(self._row[a] for a in args)
+        table = self.table(predicate, value, scope)
+        truth = Truth(int(table.truth[rows]))
+        frames = self._frames(spec, table, rows, value, scope, truth)
+        return Fact(
+            truth=truth,
+            margin=round(float(table.margin[rows]), 6),
+            frames=frames,
+            fact_id=fact_id(predicate, args, value, scope),
+            statement=statement(spec, args, value, scope),
+        )
+
+    def table(self, predicate: str, value: str | None = None, scope: str | None = None) -> Table:
+        """Truth and margin for all instances (unary) or ordered pairs (binary; the diagonal is FALSE).
+
+        Raises:
+            ValueError: no such predicate, or value or scope that it does not take.
+        """
+        key = (predicate, value, scope)
+        known = self._tables.get(key)
+        if known is not None:
+            return known
+        spec = check(predicate, CATALOGUE[predicate].arity if predicate in CATALOGUE else 1, value, scope)
+        table = self._compute(spec, value, scope)
+        if spec.arity == 2:
+            np.fill_diagonal(table.truth, -1)
+            np.fill_diagonal(table.margin, 0.0)
+        self._tables[key] = table
+        return table
+
+    def bits(self, predicate: str, value: str | None = None, scope: str | None = None) -> BitTable:
+        """The same table as bit masks, as programs use it."""
+        key = (predicate, value, scope)
+        known = self._bits.get(key)
+        if known is None:
+            truth = np.atleast_2d(self.table(predicate, value, scope).truth)
+            sets = [tuple(bits(row) for row in mask) for mask in (truth > 0, truth >= 0)]
+            if CATALOGUE[predicate].arity == 2:
+                sets += [tuple(bits(row) for row in mask) for mask in (truth.T > 0, truth.T >= 0)]
+            known = self._bits[key] = BitTable(*sets)
+        return known
+
+    def _compute(self, spec: PredicateSpec, value: str | None, scope: str | None) -> Table:
+        name = spec.name
+        if name in EXTREMES:
+            return self._extreme(EXTREMES[name], value or kinds.NEUTRAL, scope)
+        if name in ("category", "function", "colour", "attribute"):
+            return {
+                "category": semantic.category,
+                "function": semantic.function,
+                "colour": semantic.colour,
+                "attribute": semantic.attribute,
+            }[name](self.twin, value or "", self.settings)
+        if name == "part_of":
+            return semantic.part_of(self.twin)
+        if name in EVENTS:
+            return EVENTS[name](self.view)
+        if name in ENCOUNTERS:
+            return ENCOUNTERS[name](self.view)
+        if name == "region":
+            frames = spatial.region(self.view, value or "")
+            return Table(*over_scope(frames, scope or THROUGHOUT, self.view.tracks, self.settings))
+        if name in spatial.RELATIONS:
+            return self._relation(name, scope or THROUGHOUT)
+        assert spec.inverse is not None, name
+        return self.table(spec.inverse, value, scope).swapped()
+
+    def _relation(self, name: str, scope: str) -> Table:
+        """All scopes at once: the measurement per frame is the dear part."""
+        n = len(self.ids)
+        scopes = CATALOGUE[name].scopes
+        truth = {s: np.full((n, n), -1, np.int8) for s in scopes}
+        margin = {s: np.zeros((n, n)) for s in scopes}
+        with np.errstate(invalid="ignore", divide="ignore"):
+            for i in range(n):
+                frames = spatial.RELATIONS[name](self.view, i)
+                for s in scopes:
+                    truth[s][i], margin[s][i] = over_scope(frames, s, self.view.tracks, self.settings)
+        for s in scopes:
+            np.fill_diagonal(truth[s], -1)
+            np.fill_diagonal(margin[s], 0.0)
+            self._tables[(name, None, s)] = Table(truth[s], margin[s])
+        return self._tables[(name, None, scope)]
+
+    def _extreme(self, relation: str, kind: str, scope: str | None) -> Table:
+        """x is of the kind, another is too, and for every y: y exists, is of the kind and is there implies
+        relation(x, y). Uncertain tracks may or may not exist."""
+        n = len(self.ids)
+        of_kind = self.table("category", kind).truth
+        against = self.table(relation, None, scope)
+        exists = np.where(self.confirmed, 1, 0).astype(np.int8)
+        rival = all_of(of_kind, exists)[None, :]
+        there, holds = self._there(scope), against.truth
+        if scope == THROUGHOUT:
+            # Never seen together: which of the two is "the leftmost" cannot be said.
+            apart = self._apart()
+            holds = np.where(apart, np.minimum(np.maximum(holds, 0), 0), holds).astype(np.int8)
+        rival = np.minimum(rival, there[None, :])
+        implied = np.maximum(-rival, holds)
+        np.fill_diagonal(implied, 1)
+        others = np.broadcast_to(rival, (n, n)).copy()
+        np.fill_diagonal(others, -1)
+        some_other = others.max(axis=1, initial=-1)
+        truth = all_of(of_kind, some_other, implied.min(axis=1, initial=1)).astype(np.int8)
+        counted = np.where((others > -1) & (holds > 0), against.margin, np.inf).min(axis=1, initial=np.inf)
+        margin = np.where((truth > 0) & np.isfinite(counted), counted, 0.0)
+        return Table(truth, margin)
+
+    def _there(self, scope: str | None) -> Truths:
+        """Whether each instance is seen in the scope's window: false when it is gone on all of it."""
+        tracks = self.view.tracks
+        if scope is None or scope == THROUGHOUT:
+            return np.ones(len(self.ids), np.int8)
+        inside = window(tracks, scope, self.settings)
+        seen, gone = tracks.seen[:, inside], tracks.gone[:, inside]
+        return np.where(gone.all(1), -1, np.where(seen.all(1), 1, 0)).astype(np.int8)
+
+    def _apart(self) -> np.ndarray:
+        maybe = (self.view.tracks.seen | self.view.tracks.unsure).astype(np.int32)
+        apart: np.ndarray = (maybe @ maybe.T) == 0
+        return apart
+
+    def _frames(
+        self,
+        spec: PredicateSpec,
+        table: Table,
+        rows: tuple[int, ...],
+        value: str | None,
+        scope: str | None,
+        truth: Truth,
+    ) -> list[int]:
+        if truth is Truth.UNKNOWN:
+            return []
+        if table.moments is not None:
+            return sorted({int(f) for f in table.moments[rows] if f >= 0})
+        frames = self._frame_facts(spec, rows, value, scope)
+        if frames is None:
+            return []
+        scope = scope or THROUGHOUT
+        inside = window(self.view.tracks, scope, self.settings)
+        shows = (frames.truth[0] == int(truth)) & frames.together[0] & inside & frames.measured
+        at = np.flatnonzero(shows)
+        if not at.size:
+            return []
+        if scope == THROUGHOUT and truth is Truth.TRUE:
+            picked = at[np.unique(np.linspace(0, len(at) - 1, MAX_EVIDENCE_FRAMES).astype(int))]
+        else:
+            best = np.argsort(-frames.margin[0, at], kind="stable")[:MAX_EVIDENCE_FRAMES]
+            picked = np.sort(at[best])
+        return [int(f) for f in picked]
+
+    def _frame_facts(
+        self, spec: PredicateSpec, rows: tuple[int, ...], value: str | None, scope: str | None
+    ) -> FrameFacts | None:
+        """The facts on each frame of these arguments, shape (1, frames); None where there are none."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if spec.name == "region":
+                found, row = spatial.region(self.view, value or ""), rows[0]
+            elif spec.name in spatial.RELATIONS:
+                found, row = spatial.RELATIONS[spec.name](self.view, rows[0]), rows[1]
+            elif spec.inverse in spatial.RELATIONS:
+                found, row = spatial.RELATIONS[spec.inverse](self.view, rows[1]), rows[0]
+            elif spec.name in EXTREMES and scope is not None:
+                tracks = self.view.tracks
+                shape = (1, tracks.num_frames)
+                seen = tracks.seen[rows[0]][None]
+                zero: Floats = np.zeros(shape)
+                measured = np.ones(tracks.num_frames, bool)
+                return FrameFacts(np.ones(shape, np.int8), zero, seen, ~seen, measured)
+            else:
+                return None
+        at = slice(row, row + 1)
+        return FrameFacts(
+            found.truth[at], found.margin[at], found.together[at], found.unsure[at], found.measured
+        )
+
+
+def check(predicate: str, arity: int, value: str | None, scope: str | None) -> PredicateSpec:
+    """Refuse what the catalogue does not allow.
+
+    Raises:
+        ValueError: names the predicate, what is wrong and what it takes.
+    """
+    spec = CATALOGUE.get(predicate)
+    if spec is None:
+        raise ValueError(f"no predicate {predicate!r}; docs/predicates.md lists them: {', '.join(CATALOGUE)}")
+    if arity != spec.arity:
+        raise ValueError(f"{predicate} takes {spec.arity} argument(s), not {arity}")
+    if (value is None) != (spec.value is None):
+        takes = f"a value ({spec.value})" if spec.value else "no value"
+        raise ValueError(f"{predicate} takes {takes}, not {value!r}")
+    if spec.value == "region" and value not in REGIONS:
+        raise ValueError(f"region takes one of {', '.join(REGIONS)}, not {value!r}")
+    if spec.scopes and scope not in spec.scopes:
+        raise ValueError(f"{predicate} takes one of the scopes {', '.join(spec.scopes)}, not {scope!r}")
+    if not spec.scopes and scope is not None:
+        raise ValueError(f"{predicate} takes no scope, not {scope!r}")
+    return spec
+
+
+def fact_id(predicate: str, args: Sequence[int], value: str | None, scope: str | None) -> str:
+    """`left_of(3,5)@start`, `colour(3)=red`."""
+    text = f"{predicate}({','.join(map(str, args))})"
+    return text + (f"={value}" if value is not None else "") + (f"@{scope}" if scope is not None else "")
+
+
+SCOPE_WORDS = {
+    THROUGHOUT: "throughout",
+    START: "at the start",
+    "end": "at the end",
+    "some_time": "at some time",
+}
+
+
+def statement(spec: PredicateSpec, args: Sequence[int], value: str | None, scope: str | None) -> str:
+    """Plain words of a fact: "#3 is to the left of #5 at the start"."""
+    shown = value.replace(":", " ") if value else value
+    names = {"x": f"#{args[0]}", "y": f"#{args[1]}" if len(args) > 1 else "", "value": shown}
+    text = spec.phrase.format(**names)
+    return f"{text} {SCOPE_WORDS[scope]}" if scope is not None else text

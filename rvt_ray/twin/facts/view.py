@@ -1,0 +1,30 @@
+"""What a predicate may look at: the twin, its arrays, and what is measured once and used by many."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from rvt_ray.config.settings import FactSettings
+from rvt_ray.records import DigitalTwin
+from rvt_ray.twin.facts.contact import Gaps
+from rvt_ray.twin.facts.motion import Motion, measure_motion
+from rvt_ray.twin.facts.tracks import TrackArrays, track_arrays
+
+
+class View:
+    """A twin laid out for measuring. Everything is computed when first asked for, once."""
+
+    def __init__(self, twin: DigitalTwin, settings: FactSettings) -> None:
+        self.twin = twin
+        self.settings = settings
+        self.tracks: TrackArrays = track_arrays(twin, settings)
+
+    @cached_property
+    def gaps(self) -> Gaps:
+        """Mask-to-mask distances."""
+        return Gaps(self.twin, self.tracks, self.settings)
+
+    @cached_property
+    def motion(self) -> Motion:
+        """How each instance moves in the scene."""
+        return measure_motion(self.tracks, self.settings)
