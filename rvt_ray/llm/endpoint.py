@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import logging
 import os
 import random
@@ -14,9 +13,9 @@ from pydantic import Field
 
 from rvt_ray import backends
 from rvt_ray.errors import ConfigError
-from rvt_ray.llm.base import Finish, LlmReply, LlmRequest, Message
+from rvt_ray.llm.base import Finish, LlmReply, LlmRequest
 from rvt_ray.llm.models import require_package
-from rvt_ray.llm.replies import failed, finished, retry_when_cut
+from rvt_ray.llm.replies import failed, finished, openai_message, retry_when_cut
 from rvt_ray.llm.schema import check_schema, close_objects
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ class EndpointLlm:
         options = self._options
         body: dict[str, Any] = {
             "model": options.model,
-            "messages": [_message(message) for message in request.messages],
+            "messages": [openai_message(message) for message in request.messages],
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
@@ -189,17 +188,6 @@ class EndpointLlm:
             # Jitter keeps a thousand coroutines from coming back at the same moment; it touches no result.
             backoff: float = self._options.retry_wait_s * 2**attempt
             return min(backoff, _LONGEST_WAIT_S) * random.uniform(0.75, 1.25)
-
-
-def _message(message: Message) -> dict[str, Any]:
-    if not message.images:
-        return {"role": message.role, "content": message.content}
-    parts: list[dict[str, Any]] = []
-    for image in message.images:
-        data = base64.b64encode(image.data).decode("ascii")
-        parts.append({"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}})
-    parts.append({"type": "text", "text": message.content})
-    return {"role": message.role, "content": parts}
 
 
 def _status_text(response: httpx.Response) -> str:

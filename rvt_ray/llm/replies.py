@@ -1,19 +1,32 @@
-"""What every backend does with a model's raw text: parse it, check it, ask once more when it was cut."""
+"""What every backend does: write the messages, parse and check the text, ask once more when it was cut."""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rvt_ray.llm.base import Finish, LlmReply, LlmRequest
+from rvt_ray.llm.base import Finish, LlmReply, LlmRequest, Message
 from rvt_ray.llm.schema import violation
 
 # Any odd constant: the second try needs a seed that differs from the first and is the same on every run.
 _RETRY_SEED_STEP = 1_000_003
 # A greedy retry would repeat the cut reply word for word.
 _RETRY_TEMPERATURE = 0.7
+
+
+def openai_message(message: Message) -> dict[str, Any]:
+    """A chat turn as the OpenAI protocol writes it; images become data URLs."""
+    if not message.images:
+        return {"role": message.role, "content": message.content}
+    parts: list[dict[str, Any]] = []
+    for image in message.images:
+        data = base64.b64encode(image.data).decode("ascii")
+        parts.append({"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{data}"}})
+    parts.append({"type": "text", "text": message.content})
+    return {"role": message.role, "content": parts}
 
 
 def finished(

@@ -39,8 +39,9 @@ def check_schema(schema: Any, where: str = "$") -> None:
     """Refuse what a guided model could run on in, or what the grammar compilers do not all know.
 
     Supported: `object` (`properties`, `required`, `additionalProperties: false`), `array` (`items`,
-    `minItems`, `maxItems` required), `string` (`minLength`, `maxLength` required), `integer` and `number` (`minimum` and
-    `maximum` required), `boolean`, `null`, `enum`, `const`, `anyOf`; notes such as `description` anywhere.
+    `minItems`, `maxItems` required), `string` (`minLength`, `maxLength` required), `integer` and `number`
+    (`minimum` and `maximum` required), `boolean`, `null`, `enum`, `const`, `anyOf`; notes such as
+    `description` anywhere.
 
     Raises:
         SchemaError: with the JSON path of the offending part and the remedy.

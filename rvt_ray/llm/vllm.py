@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import io
 import logging
 import os
 import uuid
@@ -17,7 +16,7 @@ from rvt_ray import backends
 from rvt_ray.errors import ConfigError
 from rvt_ray.llm import models
 from rvt_ray.llm.base import EngineDeadError, Finish, LlmReply, LlmRequest
-from rvt_ray.llm.replies import failed, finished, retry_when_cut
+from rvt_ray.llm.replies import failed, finished, openai_message, retry_when_cut
 from rvt_ray.llm.schema import check_schema, close_objects
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
+_SHUTDOWN_S = 20.0
 
 
 class VllmLlm:
@@ -41,7 +41,7 @@ class VllmLlm:
     or with `start()`, which blocks for the model's load (45-60 s for a small model on two cores).
 
     What an actor that holds one must do: call `start()` in its constructor when it wants to fail early; run
-    all requests in one event loop; on `EngineDeadError` let the exception end the actor, so that it is started
+    all requests in one event loop; on `EngineDeadError` let the exception end the actor, so that it starts
     anew; call `shutdown()` (or await `close()`) before it ends. An actor that is killed instead takes the
     engine with it, within about a second.
     """
@@ -82,7 +82,6 @@ class VllmLlm:
         self._options = options
         self._model = models.locate_llm(options.model, options.revision)
         self._engine: Any = None
-        self._processor: Any = None
         self._starting = asyncio.Lock()
         self._closed = False
 
@@ -137,7 +136,6 @@ class VllmLlm:
                 log_stats=False,
                 log_requests=False,
             )
-            self._processor = self._load_processor(path)
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             self.shutdown()
             raise ConfigError(
@@ -174,7 +172,8 @@ class VllmLlm:
         self._closed = True
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.shutdown()
+            # A worker needs about 5 s to end, which is vLLM's own patience before it kills.
+            engine.shutdown(timeout=_SHUTDOWN_S)
 
     def _arguments(self, path: str) -> dict[str, Any]:
         options = self._options
@@ -196,45 +195,21 @@ class VllmLlm:
             arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gb * 2**30)
         return arguments | options.engine_args
 
-    def _load_processor(self, path: str) -> Any:
-        """What renders a chat: the processor of a multimodal model, else the tokenizer."""
-        from transformers import AutoProcessor, AutoTokenizer
+    async def _render(self, request: LlmRequest) -> Any:
+        """The request as the engine takes it: through the model's chat template, by vLLM's own renderer,
+        which knows where each family of models wants its images."""
+        from vllm.renderers import ChatParams
 
-        loader = AutoProcessor if self._engine.model_config.is_multimodal_model else AutoTokenizer
-        return loader.from_pretrained(
-            path,
-            revision=self._options.revision if path == self._options.model else None,
-            trust_remote_code=self._options.trust_remote_code,
-        )
-
-    def _prompt(self, request: LlmRequest) -> dict[str, Any]:
-        multimodal = self._engine.model_config.is_multimodal_model
-        images = [image for message in request.messages for image in message.images]
-        if images and not multimodal:
+        images = sum(len(message.images) for message in request.messages)
+        if images and not self._engine.model_config.is_multimodal_model:
             raise ConfigError(
-                f"llm: {self._options.model!r} takes text only, but the request has {len(images)} images; "
-                "set llm.options.model to a vision-language model"
+                f"llm: {self._options.model!r} takes text only, but the request has {images} images; set "
+                "llm.options.model to a vision-language model"
             )
-        chat: list[dict[str, Any]] = []
-        for message in request.messages:
-            if multimodal:
-                parts: list[dict[str, Any]] = [{"type": "image"} for _ in message.images]
-                chat.append(
-                    {"role": message.role, "content": [*parts, {"type": "text", "text": message.content}]}
-                )
-            else:
-                chat.append({"role": message.role, "content": message.content})
-        text = self._processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-        tokenizer = getattr(self._processor, "tokenizer", self._processor)
-        # The template has written the special tokens already.
-        tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
-        prompt: dict[str, Any] = {"prompt_token_ids": tokens}
-        if images:
-            from PIL import Image
-
-            prompt["multi_modal_data"] = {
-                "image": [Image.open(io.BytesIO(image.data)).convert("RGB") for image in images]
-            }
+        chat = [openai_message(message) for message in request.messages]
+        # Without the generation prompt the model would write the assistant's header itself.
+        params = ChatParams(chat_template_kwargs={"add_generation_prompt": True})
+        _, (prompt,) = await self._engine.renderer.render_chat_async([chat], params)
         return prompt
 
     def _sampling(self, request: LlmRequest) -> SamplingParams:
@@ -257,18 +232,9 @@ class VllmLlm:
 
         if self._engine is None:
             return failed("the engine was closed while the request waited")
-        try:
-            prompt = self._prompt(request)
-        except (ValueError, OSError) as error:
-            return failed(f"the prompt cannot be rendered for {self._options.model}: {error}")
-        limit = self._engine.model_config.max_model_len
-        if len(prompt["prompt_token_ids"]) >= limit:
-            return failed(
-                f"the prompt has {len(prompt['prompt_token_ids'])} tokens, but max_model_len is {limit} for "
-                "prompt and reply together; raise llm.options.max_model_len or shorten the prompt"
-            )
         last: RequestOutput | None = None
         try:
+            prompt = await self._render(request)
             async for output in self._engine.generate(
                 prompt, self._sampling(request), request_id=uuid.uuid4().hex
             ):
@@ -278,9 +244,12 @@ class VllmLlm:
                 f"the vLLM engine of {self.model_id} died; its log above says why (out of memory is the most "
                 "common cause). This worker must be started anew"
             ) from error
-        except Exception as error:  # noqa: BLE001 - whatever vLLM says about one request must not reach its neighbours
+        except ConfigError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bad request must not reach its neighbours
             cause = error.__cause__ or error
-            return failed(f"vLLM refused the request: {type(cause).__name__}: {cause}")
+            hint = " (llm.options.max_model_len)" if getattr(cause, "parameter", "") == "input_tokens" else ""
+            return failed(f"vLLM refused the request: {type(cause).__name__}: {cause}{hint}")
         return _to_reply(last, request)
 
 
