@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rvt_ray import backends
 from rvt_ray.backends import BackendSpec
@@ -20,7 +20,7 @@ def check_config(config: Config, stages: Sequence[Stage], storage: Storage) -> N
         ConfigError: every problem found, one per line.
     """
     problems: list[str] = []
-    checks = [lambda: storage.check_writable()]
+    checks: list[Callable[[], None]] = [storage.check_writable]
     if Stage.INDEX in stages:
         checks.append(lambda: check_sources(config))
     if Stage.PERCEIVE in stages:

@@ -85,6 +85,7 @@ class AsyncStage:
         self._gate = SharedGate()
         self._watch = StallWatch(run.clip_timeout_s)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
 
     async def __call__(self, batch: pa.Table) -> AsyncIterator[pa.Table]:
         self._loop = asyncio.get_running_loop()
@@ -120,14 +121,20 @@ class AsyncStage:
                 return timeout_failure(row, self._guard.ledger.stage, self._timeout_s)
             return failure_of(row, self._guard.ledger.stage, error)
 
+    async def aclose(self) -> None:
+        """Let the engine go; idempotent."""
+        if not self._closed:
+            self._closed = True
+            await self._worker.close()
+
     def __del__(self) -> None:
-        # Ray Data drops the callable when the pool winds down: the engine must go before the process does.
+        # Ray Data drops the callable, from another thread than the loop's, when the pool winds down: the engine
+        # must go before the process does.
         loop = getattr(self, "_loop", None)
-        if loop is None or not loop.is_running():
+        if loop is None or self._closed or not loop.is_running() or asyncio._get_running_loop() is loop:
             return
-        closing = asyncio.run_coroutine_threadsafe(self._worker.close(), loop)
         try:
-            closing.result(_CLOSE_TIMEOUT_S)
+            asyncio.run_coroutine_threadsafe(self.aclose(), loop).result(_CLOSE_TIMEOUT_S)
         except Exception:
             logger.warning("the engine did not close within %g s", _CLOSE_TIMEOUT_S, exc_info=True)
 

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from rvt_ray.errors import ClipError
+from rvt_ray.llm.base import EngineDeadError
 from rvt_ray.pipeline.attempts import Attempts, Verdict, timeout_message
 from rvt_ray.pipeline.ledger import Done, Ledger
 from rvt_ray.records import Failure, FailureCode, Stage
@@ -26,7 +27,7 @@ from rvt_ray.records import Failure, FailureCode, Stage
 logger = logging.getLogger(__name__)
 
 _TRACEBACK_TAIL = 6
-_CUDA_BROKEN_EXIT = 70
+_BROKEN_EXIT = 70
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,10 @@ class Guard:
 def failure_of(row: Row, stage: Stage, error: BaseException) -> Failure:
     """The failure row of an exception. What a clip's own error says is kept; anything else gets the end of its
     traceback, without the addresses that change from run to run."""
-    if _cuda_is_broken(error):
+    if _process_is_broken(error):
         # No later row can succeed in this process. Its marker stays, so this start counts.
-        logger.error("%s: the CUDA context is broken; ending this process: %s", row.name, error)
-        os._exit(_CUDA_BROKEN_EXIT)
+        logger.error("%s: ending this process: %s", row.name, error)
+        os._exit(_BROKEN_EXIT)
     if isinstance(error, ClipError):
         return _failure(row, stage, error.code, error.message, 1)
     tail = "".join(traceback.format_exception(error)[-_TRACEBACK_TAIL:])
@@ -191,7 +192,10 @@ def _failure(row: Row, stage: Stage, code: FailureCode, message: str, attempt: i
     )
 
 
-def _cuda_is_broken(error: BaseException) -> bool:
+def _process_is_broken(error: BaseException) -> bool:
+    """An engine that is gone, or a CUDA context that an earlier kernel broke for good."""
+    if isinstance(error, EngineDeadError):
+        return True
     return "CUDA error:" in str(error) and "out of memory" not in str(error)
 
 

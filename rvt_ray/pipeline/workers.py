@@ -95,7 +95,12 @@ class GenerateWorker:
         clip = read_clip(self._index, clip_ref)
         twin = DigitalTwin.from_table(self._perceive.read(clip_ref.perceive))[0]
         outcome = await self._generate(twin, clip, self._settings, self._llm, self._seed, self._fingerprint)
-        counts = {"samples": len(outcome.samples), "rejects": len(outcome.rejects)}
+        kept, refused = len(outcome.samples), len(outcome.rejects)
+        if outcome.candidates != kept + refused:
+            raise AssertionError(
+                f"{outcome.candidates} candidates, but {kept} samples + {refused} rejects: a candidate was lost"
+            )
+        counts = {"samples": kept, "rejects": refused}
         return Work(staged_table(outcome.samples, outcome.rejects), {"counts": counts})
 
     async def close(self) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from rvt_ray.config import Config
 from rvt_ray.errors import ClipError
@@ -27,6 +26,7 @@ from rvt_ray.pipeline.catalogue import Clip, Ledgers, index_meta
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row, Work
 from rvt_ray.pipeline.workers import read_clip, staged_table
+from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.records import (
     CameraMotion,
     ClipRecord,
@@ -39,6 +39,7 @@ from rvt_ray.records import (
     Sample,
     SampleProvenance,
     Scene,
+    Scored,
     Task,
     Track,
     TrackStatus,
@@ -48,6 +49,11 @@ from rvt_ray.records import (
 )
 from rvt_ray.records import Reject as RejectRecord
 
+PROGRAM = Program(
+    target="x",
+    variables=("x",),
+    constraints=(Constraint(predicate="category", args=("x",), value="square"),),
+).to_json()
 HEIGHT, WIDTH, FRAMES = 24, 32, 4
 CLIPS_PER_VIDEO = 2
 FAKE_WORKERS = {
@@ -235,7 +241,7 @@ def fake_twin(clip: ClipRecord) -> DigitalTwin:
             Instance(
                 instance_id=1,
                 category="square",
-                alternatives=[],
+                alternatives=[Scored(value="square", score=0.9)],
                 attributes=[],
                 caption="",
                 parent_id=None,
@@ -265,7 +271,7 @@ def fake_sample(clip: ClipRecord, twin: DigitalTwin, i: int) -> Sample:
         choices=[],
         masks=masks,
         boxes=None,
-        program="{}",
+        program=PROGRAM,
         tree=Tree(tree_id="t", nodes=[], edges=[]),
         evidence=[],
         gates=[],
