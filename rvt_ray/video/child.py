@@ -175,7 +175,11 @@ def main() -> None:
     import av
     import cv2
 
-    av.logging.set_level(av.logging.PANIC)
+    # PyAV's own log callback takes the GIL in FFmpeg's threads and deadlocks with a decoder that is being
+    # freed (PyAV#751, #909; seen about once in 300 files).
+    av.logging.set_level(None)
+    av.logging.restore_default_callback()
+    av.logging.set_libav_level(av.logging.FATAL)
     cv2.setNumThreads(1)
     connection = Connection(socket_fd)
     Child(connection, buffer_fd).serve()

@@ -6,6 +6,7 @@ A decoder is a class with no arguments that fits `Decoder`; an own one is named 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
@@ -99,7 +100,8 @@ class PyavDecoder:
             stream = container.streams[probe.stream_index]
             assert isinstance(stream, av.VideoStream)
             stream.codec_context.thread_count = threads()
-            stream.thread_type = "AUTO"
+            # No frame threads: they report a damaged packet late, and then swallow good frames with it.
+            stream.thread_type = "SLICE"
             if start and start_pts_s is not None:
                 target = first + round(start_pts_s / probe.time_base)
                 decoded = self._seek(container, stream, target, float(1 / probe.time_base))
@@ -122,8 +124,11 @@ class PyavDecoder:
                 except av.error.FFmpegError:
                     self.damage.append(self.packets)
         except av.error.FFmpegError:
-            # The demuxer gave up (a file cut short, mostly): what was decoded stands.
+            # The demuxer gave up (a file cut short, mostly): what was decoded stands, and some of it is still
+            # inside the decoder.
             self.damage.append(self.packets)
+            with contextlib.suppress(av.error.FFmpegError):
+                yield from stream.codec_context.decode(None)
 
     def _seek(self, container: Any, stream: Any, target: int, ticks_per_s: float) -> Iterator[Any]:
         """Frames from presentation time `target` on.

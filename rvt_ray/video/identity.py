@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from pathlib import Path
 
 from rvt_ray.errors import ClipError
@@ -37,6 +38,8 @@ def path_sha256(path: Path) -> str:
     try:
         files = frame_files(path) if path.is_dir() else [path]
         stats = [f.stat() for f in files]
+        if not all(stat.S_ISREG(s.st_mode) for s in stats):
+            raise ClipError(FailureCode.UNREADABLE, f"{path}: not a regular file. Drop it from the source")
         state = tuple(n for s in stats for n in (s.st_size, s.st_mtime_ns))
         known = _known.get(str(path))
         if known is not None and known[0] == state:

@@ -20,7 +20,7 @@ from rvt_ray.video.local import local_path
 from rvt_ray.video.probe import VideoProbe
 from rvt_ray.video.process import lease
 from rvt_ray.video.scan import Scan
-from rvt_ray.video.timeline import Times, cut, is_vfr, repair
+from rvt_ray.video.timeline import Times, cut, ends_early, is_vfr, repair
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def _index(item: SourceItem, settings: IndexSettings) -> list[ClipRecord]:
     sha256 = item.sha256 or content_sha256(item)
     scan, flags = _decode(path, seen, settings, item.kind == "frames")
     if not scan.pts_s:
-        raise ClipError(FailureCode.NO_FRAMES, f"{path}: decodes to no frame at all. Drop it")
+        raise ClipError(FailureCode.CORRUPT, f"{path}: {scan.decoder} gives no frame at all. Drop it")
     pts_s, repaired = repair(np.array(scan.pts_s), seen.fps)
     flags |= _flags(seen, scan, pts_s, repaired, settings)
     width, height = seen.upright_size(settings.max_side)
@@ -145,8 +145,6 @@ def _decode(
             first = _scan(path, seen, settings, "decord")
             why = "; ".join(first.doubts)
         except ClipError as error:
-            if error.code is FailureCode.TOO_LARGE:
-                raise
             why = error.message
     if first is not None and not why and not first.identical:
         return first, set()
@@ -206,7 +204,7 @@ def _flags(
 ) -> set[VideoFlag]:
     count = len(pts_s)
     width, height = seen.upright_size()
-    short = scan.damaged_tail or seen.missing_bytes > 0
+    short = scan.damaged_tail or seen.missing_bytes > 0 or ends_early(pts_s, seen.duration_s, seen.fps)
     tests = {
         VideoFlag.ROTATED: seen.rotation != 0 or seen.mirrored,
         VideoFlag.VFR: is_vfr(pts_s, float(seen.time_base)),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import os
+import re
+import stat
 import struct
 from dataclasses import dataclass
 from fractions import Fraction
@@ -39,7 +41,7 @@ class VideoProbe:
         transfer: `pq`, `hlg` or `sdr`.
         header_frames: frame count that the header claims; None when it is silent.
         fps: nominal; None when the header is silent.
-        duration_s: that the header claims.
+        duration_s: of the video stream, as the header claims; None when it is silent.
         first_pts: presentation time of the first decoded frame, in `time_base` units.
         missing_bytes: by how much the file is shorter than its container claims.
         video_streams, audio_streams: how many there are.
@@ -105,13 +107,18 @@ def probe(path: str) -> VideoProbe:
         if looks_like_video(path):
             raise ClipError(
                 FailureCode.CORRUPT,
-                f"{path}: the container cannot be opened ({error}); an upload or download that stopped early "
-                "leaves an mp4 without its index. Copy it again, or drop it",
+                f"{path}: the container cannot be opened ({reason(error)}); an upload or download that "
+                "stopped early leaves an mp4 without its index. Copy it again, or drop it",
             ) from error
         raise ClipError(
-            FailureCode.NOT_A_VIDEO, f"{path}: no video format is recognised ({error})"
+            FailureCode.NOT_A_VIDEO, f"{path}: no video format is recognised ({reason(error)}). Drop it"
         ) from error
     with container:
+        if container.format.name.endswith("_pipe"):
+            raise ClipError(
+                FailureCode.NOT_A_VIDEO,
+                f"{path}: a single image. Folders of images want a source of type 'frames'",
+            )
         if set(container.format.name.split(",")) & _REFUSED_FORMATS:
             raise ClipError(
                 FailureCode.NOT_A_VIDEO,
@@ -165,6 +172,8 @@ def readable(path: str) -> None:
         ClipError: `unreadable` or, for an empty file, `not_a_video`.
     """
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ClipError(FailureCode.UNREADABLE, f"{path}: not a regular file. Drop it from the source")
         with open(path, "rb"):
             pass
     except OSError as error:
@@ -173,6 +182,11 @@ def readable(path: str) -> None:
         ) from error
     if os.path.getsize(path) == 0:
         raise ClipError(FailureCode.NOT_A_VIDEO, f"{path}: the file is empty. Copy it again, or drop it")
+
+
+def reason(error: Exception) -> str:
+    """FFmpeg's reason in words, without error numbers and paths."""
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _first_frame(path: str, container: Any, stream: Any) -> Any:
@@ -197,11 +211,13 @@ def _first_frame(path: str, container: Any, stream: Any) -> Any:
     if isinstance(refused, (av.error.PatchWelcomeError, av.error.DecoderNotFoundError)):
         raise ClipError(
             FailureCode.UNSUPPORTED_CODEC,
-            f"{path}: this {stream.codec_context.name} variant cannot be decoded ({refused}). Re-encode it",
+            f"{path}: this {stream.codec_context.name} variant cannot be decoded ({reason(refused)}). "
+            "Re-encode it",
         )
     raise ClipError(
         FailureCode.CORRUPT,
-        f"{path}: not one of its first {packets} packets decodes ({refused}). Copy it again",
+        f"{path}: none of its first {packets} packets can be decoded "
+        f"({reason(refused) if refused else 'no frame came'}). Copy it again, or drop it",
     )
 
 
@@ -225,9 +241,15 @@ def _has_alpha(frame: Any, stream: Any) -> bool:
 
 
 def _duration(container: Any, stream: Any) -> float | None:
+    """The video stream's own; the container's, which is its longest stream's, only if it has just one."""
     if stream.duration is not None and stream.time_base is not None:
         return float(stream.duration * stream.time_base)
-    return container.duration / 1_000_000 if container.duration else None
+    tag = {k.lower(): v for k, v in stream.metadata.items()}.get("duration", "")
+    match = re.fullmatch(r"(\d+):(\d+):(\d+(?:\.\d+)?)", tag)  # Matroska keeps it as a tag
+    if match:
+        return int(match[1]) * 3600 + int(match[2]) * 60 + float(match[3])
+    alone = len(container.streams) == 1
+    return container.duration / 1_000_000 if container.duration and alone else None
 
 
 def _display_matrix(frame: Any) -> tuple[int, bool] | None:

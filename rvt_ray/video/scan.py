@@ -20,7 +20,7 @@ from rvt_ray.video.probe import OPEN_OPTIONS, VideoProbe
 # Shot detection looks at frames of this width at most: cuts are global, and detection must not cost more
 # than decoding.
 _SHOT_WIDTH = 256
-# Frame threads report a refused packet some packets late.
+# Reordering: a refused packet this close to the end has frames after it that were sent before it.
 _DECODER_DELAY = 8
 
 

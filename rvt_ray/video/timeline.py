@@ -70,6 +70,21 @@ def is_vfr(pts_s: Times, time_base_s: float) -> bool:
     return bool(np.any(np.abs(pts_s - grid) > 0.5 * median + 2 * time_base_s))
 
 
+def ends_early(pts_s: Times, duration_s: float | None, fps: float | None) -> bool:
+    """Whether the header promised much more than came (a demuxer that lost its way ends without an error).
+
+    A last frame may be meant to stay for a while, so that half a second, or five times the longest interval
+    of the film, is not held against it.
+    """
+    if duration_s is None:
+        return False
+    if len(pts_s) > 1:
+        longest = float(np.diff(pts_s).max())
+    else:
+        longest = 1 / fps if fps else duration_s
+    return duration_s - float(pts_s[-1]) > max(0.5, 5 * longest)
+
+
 def cut(
     pts_s: Times, cuts: list[int], max_clip_s: float, max_clip_frames: int, min_clip_frames: int
 ) -> list[tuple[int, int]]:
