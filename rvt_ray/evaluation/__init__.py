@@ -1,0 +1,1 @@
+"""Scoring predictions against a corpus: metrics, baselines, reports."""
