@@ -157,6 +157,7 @@ class GateSettings(Settings):
     necessity: bool = True
     leak: bool = True
     form: bool = True
+    cues: bool = True
     faithful: bool = False
     shortcut: bool = True
     stability_draws: int = Field(default=20, ge=1)

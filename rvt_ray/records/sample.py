@@ -78,8 +78,9 @@ class Sample(Record):
 
     Attributes:
         masks: for segmentation: per frame of the clip the RLE of the union of the targets (empty mask
-            where absent); null for other tasks.
-        boxes: for grounding: per frame of the clip one box per visible target; null for other tasks.
+            where absent, null entry where a target is not annotated); null for other tasks.
+        boxes: for grounding: per frame of the clip one box per visible target (null entry where a target
+            is not annotated); null for other tasks.
         answer: text, for summary and vqa; null for segmentation and grounding.
         choices: closed-answer choices (vqa); empty when the answer is free.
         program: canonical JSON of the program whose execution on the twin is the truth.
@@ -98,8 +99,8 @@ class Sample(Record):
     target_ids: list[int]
     answer: str | None
     choices: list[str]
-    masks: list[str] | None
-    boxes: list[list[Box]] | None
+    masks: list[str | None] | None
+    boxes: list[list[Box] | None] | None
     program: str
     tree: Tree
     evidence: list[Evidence]

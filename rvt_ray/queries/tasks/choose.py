@@ -1,0 +1,107 @@
+"""Which candidate and which draft come next: an even spread over task, level and category."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from rvt_ray.queries.draft import Draft
+from rvt_ray.reasoning import Candidate
+from rvt_ray.records import Task
+
+
+class Chooser:
+    """Hands out candidates so that what was kept stays balanced.
+
+    A clip has few samples and a corpus many clips: ties are broken by the clip's seeded `rng`, so that the
+    balance over a corpus does not depend on what each clip happens to offer first.
+
+    Args:
+        candidates: all that the search found.
+        samples: how many samples are wanted.
+        no_target_share: the expected share of no-target queries among them.
+        shortcuts: the simple solvers that find a candidate's target; what they find is not asked too often.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        samples: int,
+        no_target_share: float,
+        rng: random.Random,
+        shortcuts: Callable[[Candidate], Sequence[str]] = lambda _: (),
+    ) -> None:
+        self._rng = rng
+        self._shortcuts = shortcuts
+        self._solved: Counter[str] = Counter()
+        pool = list(candidates)
+        rng.shuffle(pool)
+        self._targets = [c for c in pool if not c.no_target]
+        self._empty = [c for c in pool if c.no_target]
+        expected = samples * no_target_share
+        self._quota = int(expected) + (rng.random() < expected % 1)
+        self._levels: Counter[int] = Counter()
+        self._categories: Counter[str] = Counter()
+        self._targeted: Counter[tuple[int, ...]] = Counter()
+        self._tasks: Counter[Task] = Counter()
+        self._cells: Counter[tuple[Task, int, str]] = Counter()
+        self._forms: Counter[tuple[str, str | None]] = Counter()
+        self._samples = samples
+
+    def next(self) -> Candidate | None:
+        """The candidate that the balance asks for; null when there is none left."""
+        if self._quota > 0 and self._empty and (not self._targets or self._rng.random() < self._due()):
+            self._quota -= 1
+            return self._empty.pop()
+        if not self._targets:
+            return None
+        best = min(range(len(self._targets)), key=lambda i: (self._crowding(self._targets[i]), i))
+        return self._targets.pop(best)
+
+    def _due(self) -> float:
+        left = max(1, self._samples - sum(self._tasks.values()))
+        return self._quota / left
+
+    def _crowding(self, candidate: Candidate) -> float:
+        categories = [self._categories[c] for c in candidate.categories] or [0]
+        return (
+            self._levels[candidate.level]
+            + sum(categories) / len(categories)
+            + self._targeted[candidate.target_ids]
+            + max((self._solved[name] for name in self._shortcuts(candidate)), default=0) / 2
+        )
+
+    def rank(self, drafts: Sequence[Draft]) -> list[Draft]:
+        """Drafts, the one that the balance asks for first."""
+        shuffled = self._rng.sample(list(drafts), len(drafts))
+        return sorted(shuffled, key=self._draft_crowding)
+
+    def _draft_crowding(self, draft: Draft) -> tuple[float, ...]:
+        candidate = draft.candidate
+        cells = [self._cells[(draft.task, candidate.level, c)] for c in candidate.categories] or [0]
+        answers = self._forms[(draft.form, draft.answer)] if draft.form in ("exists", "check", "count") else 0
+        form = sum(n for (name, _), n in self._forms.items() if name == draft.form)
+        # Whether anything is there at all is the dullest question: only where the answer is no, and for
+        # as many of the others.
+        dull = draft.form == "exists" and bool(candidate.target_ids)
+        dull = dull and self._forms[("exists", "no")] <= form / 2
+        return (self._tasks[draft.task], sum(cells) / len(cells), dull, form + 2 * answers)
+
+    def open_tasks(self, drafts: Sequence[Draft]) -> list[Task]:
+        """The tasks that fit and have not had more than their share: what the LLM may choose from."""
+        fitting = list(dict.fromkeys(d.task for d in drafts))
+        fewest = min(self._tasks[t] for t in fitting)
+        return [t for t in fitting if self._tasks[t] <= fewest + 1]
+
+    def kept(self, draft: Draft) -> None:
+        """A sample came of it."""
+        candidate = draft.candidate
+        self._levels[candidate.level] += 1
+        self._targeted[candidate.target_ids] += 1
+        self._solved.update(self._shortcuts(candidate))
+        self._tasks[draft.task] += 1
+        self._forms[(draft.form, draft.answer)] += 1
+        for category in candidate.categories:
+            self._categories[category] += 1
+            self._cells[(draft.task, candidate.level, category)] += 1

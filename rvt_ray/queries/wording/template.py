@@ -1,0 +1,143 @@
+"""Wording from rules: no model, always faithful. The baseline that a language model must beat."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rvt_ray.queries.draft import Draft
+from rvt_ray.queries.english import Form, inflect, question, sentence
+from rvt_ray.queries.gates.text import opening, shingles, similarity
+from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.wording.frames import FRAMES
+from rvt_ray.queries.wording.speaker import CannotSay, Speaker
+
+VERSION = "template@1"
+_DRAWS = 14
+_MAX_LIKENESS = 0.8
+"""Paraphrases are at most this alike (Jaccard of word 3-grams)."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A query and its paraphrases."""
+
+    query: str
+    paraphrases: tuple[str, ...]
+
+
+class TemplateWriter:
+    """Words drafts of one clip; openings that the clip has used already come last.
+
+    Args:
+        know: the clip's facts and names.
+        rng: seeded source of every choice.
+        opening_ngram: words that count as an opening.
+    """
+
+    def __init__(self, know: Knowledge, rng: random.Random, opening_ngram: int) -> None:
+        self._know = know
+        self._rng = rng
+        self._n = opening_ngram
+        self._openings: Counter[str] = Counter()
+
+    def write(self, draft: Draft, paraphrases: int) -> Words:
+        """A query and up to `paraphrases` others that say the same.
+
+        Raises:
+            CannotSay: the program cannot be worded without giving the target away.
+        """
+        texts = self._variants(draft)
+        texts.sort(key=lambda text: self._openings[opening(text, self._n)])
+        query = texts[0]
+        return Words(query, tuple(self._unlike([query], texts[1:], paraphrases)))
+
+    def more(self, draft: Draft, given: Sequence[str], count: int) -> tuple[str, ...]:
+        """`count` further wordings that differ from those given."""
+        return tuple(self._unlike(list(given), self._variants(draft), count))
+
+    def plain(self, draft: Draft) -> str:
+        """The plainest clause of the target, for prompts: "it comes into view and ..."."""
+        speaker = Speaker(self._know, draft.candidate, self._rng, plain=True)
+        reference = speaker.reference()
+        clause = reference.clause_plural if reference.many else reference.clause_singular
+        return f"{'they' if reference.many else 'it'} {clause}"
+
+    def statement(self, draft: Draft) -> str:
+        """The fact that a yes/no question asks about: "it ends up to the left of the red ball"."""
+        if draft.checked is None:
+            raise ValueError(f"a draft of form {draft.form!r} checks no fact")
+        constraint, other = draft.checked
+        many = len(draft.candidate.target_ids) > 1
+        phrase = Speaker(self._know, draft.candidate, self._rng, plain=True).verb_phrase(constraint, other)
+        return f"{'they' if many else 'it'} {inflect(phrase, Form.PLURAL if many else Form.SINGULAR)}"
+
+    def kept(self, query: str) -> None:
+        """A query of this clip was kept: its opening is used up."""
+        self._openings[opening(query, self._n)] += 1
+
+    def _unlike(self, given: list[str], texts: Sequence[str], count: int) -> list[str]:
+        chosen: list[str] = []
+        for text in texts:
+            if len(chosen) == count:
+                break
+            mine = shingles(text)
+            if all(similarity(mine, shingles(other)) <= _MAX_LIKENESS for other in [*given, *chosen]):
+                chosen.append(text)
+        return chosen
+
+    def _variants(self, draft: Draft) -> list[str]:
+        frames = self._frames(draft)
+        speaker = Speaker(self._know, draft.candidate, self._rng)
+        order = self._rng.sample(frames, len(frames))
+        texts: dict[str, None] = {}
+        for i in range(_DRAWS):
+            text = self._fill(order[i % len(order)], draft, speaker)
+            texts.setdefault(text)
+        return list(texts)
+
+    def _frames(self, draft: Draft) -> list[str]:
+        candidate = draft.candidate
+        many = len(candidate.target_ids) > 1
+        form = draft.form
+        if form == "count" and "thing" not in self._know.generic_nouns(candidate.target_ids):
+            form = "count_ones"
+        forbidden = self._know.forbidden_names(candidate) | draft.answer_words
+        frames = [
+            frame.lstrip("+-")
+            for frame in FRAMES[form]
+            if not (frame.startswith("+") and not many) and not (frame.startswith("-") and many)
+        ]
+        clean = [f for f in frames if not self._know.names_in(f, forbidden)]
+        if not clean:
+            raise CannotSay(f"every sentence frame of {form!r} names the target")
+        return clean
+
+    def _fill(self, frame: str, draft: Draft, speaker: Speaker) -> str:
+        reference = speaker.reference()
+        counted = draft.form == "count"
+        many = reference.many
+        asked = ""
+        if draft.checked is not None:
+            constraint, other = draft.checked
+            subject = "they" if many else "it"
+            asked = question(subject, speaker.verb_phrase(constraint, other), many)
+        nouns = self._know.lexicon.plural(reference.noun) if not many else reference.noun
+        return sentence(
+            frame.format(
+                np=reference.noun_phrase,
+                vp=reference.clause_plural if many or counted else reference.clause_singular,
+                vb=reference.clause_base,
+                noun=reference.noun,
+                nouns=nouns,
+                it="them" if many else "it",
+                **{"is": "are" if many else "is", "does": "do" if many else "does"},
+                fares="fare" if many else "fares",
+                they="they" if many else "it",
+                ask=asked,
+                attribute=draft.slots.get("attribute", ""),
+                other=draft.slots.get("other", ""),
+            )
+        )
