@@ -2,4 +2,5 @@
 
 BACKENDS: dict[str, str] = {
     "annotations": "rvt_ray.perception.segment.annotations:AnnotationsSegmenter",
+    "motion": "rvt_ray.perception.segment.motion:MotionSegmenter",
 }
