@@ -2,7 +2,7 @@
 
 from rvt_ray.reasoning.candidate import Candidate
 from rvt_ray.reasoning.execute import Execution, execute
-from rvt_ray.reasoning.levels import categories, level, unnecessary
+from rvt_ray.reasoning.levels import categories, hops, idle_hops, level
 from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.reasoning.search import anchors, search
 
@@ -14,7 +14,8 @@ __all__ = [
     "anchors",
     "categories",
     "execute",
+    "hops",
+    "idle_hops",
     "level",
     "search",
-    "unnecessary",
 ]

@@ -7,6 +7,8 @@ import random
 
 from rvt_ray.reasoning.pool import Pool, Sets
 from rvt_ray.reasoning.shapes import Link, Shape, Term
+from rvt_ray.twin.facts import EXTREMES
+from rvt_ray.twin.facts.kinds import NEUTRAL
 
 MAX_TERMS = 40
 
@@ -44,7 +46,15 @@ class Describer:
         terms = [(t, s) for t, s in pool.holding(one) if t.predicate not in ("category", "function")]
         order = pool.pick([(pool.weight(t), i) for i, (t, _) in enumerate(terms)], self._rng, MAX_TERMS)
         terms = [terms[i] for i in order]
-        single = [Shape((*start, t)) for t, s in terms if s.meet(base).is_exactly(one)]
+        single = []
+        for t, s in terms:
+            if t.predicate in EXTREMES:
+                # "the largest box" says that it is a box; "the box that is the largest container" is odd.
+                if s.is_exactly(one) and t.value == (start[0].value if start else NEUTRAL):
+                    single.append(Shape((t,)))
+            elif s.meet(base).is_exactly(one):
+                single.append(Shape((*start, t)))
+        terms = [(t, s) for t, s in terms if t.predicate not in EXTREMES]
         if single or len(start) > 1:
             return single[:4]
         pairs = (

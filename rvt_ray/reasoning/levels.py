@@ -45,17 +45,15 @@ def level(program: Program) -> int:
     return 1 + hops
 
 
-def unnecessary(program: Program, facts: Facts, targets: frozenset[int]) -> list[Constraint]:
-    """The constraints that can be left out with the same certain and possible set `targets`.
-
-    A relation is left out together with everything that only it ties to the target.
-    """
-    return [c for c in program.constraints if execute(program.without(c), facts).is_exactly(targets)]
+def hops(program: Program) -> list[Constraint]:
+    """What must be necessary: every relation, and every constraint on the target itself."""
+    return [c for c in program.constraints if len(c.args) == 2 or c.args[0] == program.target]
 
 
 def idle_hops(program: Program, facts: Facts, targets: frozenset[int]) -> list[Constraint]:
-    """The hops (relations, and constraints on the target itself) that are not necessary. Attributes of an
-    anchor may be more than needed: they are there so that it can be called "the"."""
-    return [
-        c for c in unnecessary(program, facts, targets) if len(c.args) == 2 or c.args[0] == program.target
-    ]
+    """The hops that can be left out with the same certain and possible set `targets`.
+
+    A relation is left out together with everything that only it ties to the target. Attributes of an anchor
+    are no hops and may be more than needed: they are there so that it can be called "the".
+    """
+    return [c for c in hops(program) if execute(program.without(c), facts).is_exactly(targets)]

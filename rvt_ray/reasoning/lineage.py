@@ -8,9 +8,21 @@ import random
 from rvt_ray.reasoning.describe import Describer
 from rvt_ray.reasoning.pool import Pool, Sets
 from rvt_ray.reasoning.shapes import Link, Shape, Term
+from rvt_ray.twin.facts import EXTREMES
 
-MAX_OPTIONS = 80
+MAX_OPTIONS = 60
 MAX_FOUND = 24
+MAX_ANCHOR_LINKS = 30
+MAX_STARS = 600
+
+Part = tuple[tuple[Link, ...], Sets]
+"""Links of one target, and what they mean together."""
+
+
+def go_together(a: Term, b: Term) -> bool:
+    """Whether two attributes of one thing read well side by side. A superlative stands alone: it names its
+    kind, and "red and the largest box" is heard as "the largest red box"."""
+    return a.predicate != b.predicate and not {a.predicate, b.predicate} & EXTREMES.keys()
 
 
 class Grower:
@@ -64,7 +76,7 @@ class Grower:
         pairs = (
             Shape(tuple(sorted((a[0], b[0]))))
             for a, b in itertools.combinations(weak, 2)
-            if a[0].predicate != b[0].predicate and a[1].meet(b[1]).is_exactly(rows)
+            if go_together(a[0], b[0]) and a[1].meet(b[1]).is_exactly(rows)
         )
         return [*found[:MAX_FOUND], *itertools.islice(pairs, MAX_FOUND)]
 
@@ -132,19 +144,17 @@ class Grower:
     def afresh(self, rows: int, hops: int) -> list[Shape]:
         """Descriptions with this many relations from scratch: stars of anchors, and one attribute at most."""
         pool = self._pool
-        near = self._links(rows, 0)
-        far = self._links(rows, 1) if hops >= 2 else []
+        near: list[Part] = [((link,), s) for link, s in self._links(rows, 0)[:MAX_ANCHOR_LINKS]]
+        far: list[Part] = []
+        if hops >= 2:
+            far = [((link,), s) for link, s in self._links(rows, 1)[:MAX_ANCHOR_LINKS]]
         extra: list[tuple[tuple[Term, ...], Sets]] = [((), Sets(pool.confirmed, pool.everyone))]
         extra += [((t,), s) for t, s in self._unary(rows)[:12]]
-        stars: list[tuple[tuple[Link, ...], Sets]]
-        if hops == 1:
-            stars = [((link,), s) for link, s in near]
-        elif hops == 2:
-            stars = [((link,), s) for link, s in far]
-            stars += self._star(near, near, same=True)
-        else:
-            stars = self._star(near, far, same=False)
-            stars += self._star(near, self._star(near, near, same=True)[:200], same=False)
+        stars = near
+        if hops == 2:
+            stars = far + self._star(near, near)
+        elif hops == 3:
+            stars = self._star(near, far) + self._star(near, self._star(near, near)[:60])
         found: list[Shape] = []
         for links, sets in stars:
             for unary, more in extra:
@@ -155,21 +165,15 @@ class Grower:
                 break
         return found
 
-    def _star(self, left: list, right: list, *, same: bool) -> list[tuple[tuple[Link, ...], Sets]]:
-        """Combinations in which each part shrinks the set."""
-
-        def parts(item: Link | tuple[Link, ...]) -> tuple[Link, ...]:
-            return item if isinstance(item, tuple) else (item,)
-
-        pairs = itertools.combinations(left, 2) if same else itertools.product(left, right)
-        found = []
-        for (a, sa), (b, sb) in pairs:
-            both = sa.meet(sb)
-            if both in (sa, sb) or len({link.row for link in (*parts(a), *parts(b))}) < len(
-                (*parts(a), *parts(b))
-            ):
+    def _star(self, left: list[Part], right: list[Part]) -> list[Part]:
+        """Combinations of which each part shrinks the other's set, the first `MAX_STARS`."""
+        found: list[Part] = []
+        for (a, sa), (b, sb) in itertools.product(left, right):
+            certain, possible = sa.certain & sb.certain, sa.possible & sb.possible
+            if possible in (sa.possible, sb.possible):
                 continue
-            found.append(((*parts(a), *parts(b)), both))
-            if len(found) >= 2500:
-                break
+            if len({link.row for link in a + b}) == len(a) + len(b):
+                found.append((a + b, Sets(certain, possible)))
+                if len(found) >= MAX_STARS:
+                    break
         return found

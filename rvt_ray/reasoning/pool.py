@@ -64,7 +64,8 @@ class Pool:
                 else:
                     for value in facts.values(spec.name) if spec.value else (None,):
                         self._add(Term(spec.name, value, scope))
-        self.categories_known = any(t.predicate == "category" for t in self.unary)
+        self._from: dict[int, list[tuple[Term, int]]] = {}
+        self._tables = [(t, facts.bits(t.predicate, None, t.scope)) for t in self.relations]
 
     def _add(self, term: Term) -> None:
         if term.predicate in EXTREMES and not self._plural(term.value or NEUTRAL):
@@ -110,9 +111,11 @@ class Pool:
 
     def relations_from(self, rows: int) -> list[tuple[Term, int]]:
         """(relation, anchor) pairs that surely hold for all of `rows`, the anchor a confirmed other thing."""
-        found = []
-        for term in self.relations:
-            table = self.facts.bits(term.predicate, None, term.scope)
+        known = self._from.get(rows)
+        if known is not None:
+            return known
+        found = self._from[rows] = []
+        for term, table in self._tables:
             anchors = self.confirmed & ~rows
             for row in members(rows):
                 anchors &= table.certain[row]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 from rvt_ray.config.settings import QuerySettings
@@ -124,23 +125,23 @@ def _next_step(
     rng: random.Random,
     seen: set[str],
 ) -> _Step | None:
-    groups: list[list[Shape]] = []
-    if wanted == 1:
-        groups.append(grower.direct(rows))
-    else:
-        if chain and chain[-1].level <= wanted - 1:
-            groups.append(grower.deeper(chain[-1].shape, rows))
-        groups.append(grower.afresh(rows, wanted - 1))
-        if chain and wanted == MAX_LEVEL:
-            # A third level whose relations are of one category may need one relation more.
-            groups.append([d for s in groups[0][:8] for d in grower.deeper(s, rows)])
-    for shapes in groups:
+    for shapes in _options(wanted, chain, rows, grower):
         weights = [(_score(shape, pool), i) for i, shape in enumerate(shapes)]
         for i in pool.pick(weights, rng, TRIES):
             step = _verify(shapes[i], targets, pool.facts)
             if step is not None and step.level == wanted and step.program.to_json() not in seen:
                 return step
     return None
+
+
+def _options(wanted: int, chain: list[_Step], rows: int, grower: Grower) -> Iterator[list[Shape]]:
+    """Descriptions to try for a level, the preferred way of getting them first."""
+    if wanted == 1:
+        yield grower.direct(rows)
+        return
+    if chain:
+        yield grower.deeper(chain[-1].shape, rows)
+    yield grower.afresh(rows, wanted - 1)
 
 
 def _score(shape: Shape, pool: Pool) -> float:

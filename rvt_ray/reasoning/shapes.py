@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rvt_ray.reasoning.program import Constraint, Program
+from rvt_ray.twin.facts import EXTREMES
 
 MAX_UNARY = 2
 MAX_ANCHORS = 4
@@ -70,6 +71,16 @@ class Shape:
             yield from link.of.terms()
 
 
+def _readable(terms: list[Term], most: int) -> bool:
+    """Few attributes, no predicate twice, and a superlative only by itself."""
+    names = [t.predicate for t in terms]
+    return (
+        len(names) <= most
+        and len(set(names)) == len(names)
+        and (len(names) == 1 or not EXTREMES.keys() & set(names))
+    )
+
+
 def to_program(shape: Shape) -> tuple[Program, dict[str, int]] | None:
     """The program of a target's description, and the row of each anchor variable.
 
@@ -96,7 +107,7 @@ def to_program(shape: Shape) -> tuple[Program, dict[str, int]] | None:
 
     if not visit(None, shape, ()) or len(order) > MAX_ANCHORS:
         return None
-    if any(len(terms) > MAX_UNARY + (row is not None) for row, terms in unary.items()):
+    if any(not _readable(terms, MAX_UNARY + (row is not None)) for row, terms in unary.items()):
         return None
     rank = {row: i for i, row in enumerate(order)}
     if any(s is not None and rank[s] > rank[o] for s, o, _ in edges):

@@ -35,8 +35,9 @@ def _order(view: View, *, first: bool) -> Table:
     if not first:
         gap, counter = gap.T, counter.T
     unknown: Bools = never[:, None] | never[None, :]
-    same: Bools = (latest[:, None] == latest[None, :]) & (early == sure)[:, None] & (early == sure)[None, :]
-    at_border = same & (sure == 0)[:, None]
+    # Both surely there from the very first frame on: neither is earlier.
+    from_start: Bools = seen[:, 0]
+    at_border = np.logical_and.outer(from_start, from_start)
     true = (gap >= s.event_s) & ~unknown
     false = ((counter <= -s.event_s) | at_border) & ~unknown
     table = decided(true, false, gap - s.event_s, np.where(at_border, 0.0, -counter - s.event_s))

@@ -75,6 +75,12 @@ def functions(kind: str) -> frozenset[str]:
 
 
 @cache
+def may_serve(kind: str, function: str) -> bool:
+    """Whether some special case of `kind` serves this end: an animal may be one to ride."""
+    return any(is_a(user, kind) for user in _data()["functions"].get(function, ()))
+
+
+@cache
 def colour_neighbours(colour: str) -> frozenset[str]:
     """Colours that an observer may name instead of this one."""
     pairs = _data()["colour_neighbours"]

@@ -83,7 +83,7 @@ def function(twin: DigitalTwin, value: str, s: FactSettings) -> Table:
             support < s.rival_score
             and serves[0][1] >= s.min_category_score
             and kinds.is_known(names[0][0])
-            and not kinds.is_general(names[0][0])
+            and not kinds.may_serve(names[0][0], value)
         ):
             found.append((-1, s.rival_score - support))
         else:

@@ -61,7 +61,7 @@ def in_front_of(view: View, i: int) -> FrameFacts:
     """Median depth of `i` nearer by more than `depth_margin` of the frame's range, and by more than half
     of the pair's own spread in depth, on frames with depth."""
     tracks, settings = view.tracks, view.settings
-    measured: Bools = np.isfinite(tracks.near_side).any(axis=0)
+    measured = np.asarray(np.isfinite(tracks.near_side).any(axis=0), bool)
     blur = (tracks.depth_span + tracks.depth_span[i]) / 2 / tracks.depth_scale
     bound = np.maximum(settings.depth_margin, np.nan_to_num(blur))
     truth, margin = graded((tracks.near_side[i] - tracks.near_side) / tracks.depth_scale, -bound, bound)

@@ -107,11 +107,11 @@ def _camera(
         still = twin.scene.camera_motion is CameraMotion.STILL
         block = np.zeros(n, np.int64) if still else np.arange(n, dtype=np.int64)
         return np.zeros(n, np.complex128), np.ones(n, np.complex128), block, np.zeros(n)
-    a = np.array([s.zoom * np.exp(1j * s.roll) for s in steps], np.complex128)
-    b = np.array([complex(s.dx, s.dy) for s in steps], np.complex128)
+    a = np.array([complex(s.zoom * np.cos(s.roll), s.zoom * np.sin(s.roll)) for s in steps])
+    b = np.array([complex(s.dx, s.dy) for s in steps])
     known = np.array([s.known for s in steps], bool)
     a[0], b[0], known[0] = 1.0, 0.0, True
-    a, b = np.where(known, a, 1.0), np.where(known, b, 0.0)
+    a[~known], b[~known] = 1.0, 0.0
     turn: npt.NDArray[np.complex128] = np.cumprod(a)
     offset: npt.NDArray[np.complex128] = turn * np.cumsum(b / turn)
     shift = np.abs(offset) + np.abs(turn - 1) * diagonal / 4
