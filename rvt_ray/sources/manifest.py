@@ -84,7 +84,8 @@ class ManifestSource:
                 yield from self._parquet_rows(fs, path)
             else:
                 raise ConfigError(
-                    f"{self._settings.path}: a manifest ends in {', '.join(MANIFEST_SUFFIXES)}, not {suffix!r}"
+                    f"{self._settings.path}: a manifest ends in {', '.join(MANIFEST_SUFFIXES)}, "
+                    f"not {suffix!r}"
                 )
         except UnicodeDecodeError as error:
             raise ConfigError(f"{self._settings.path}: not UTF-8 text: {error}") from error

@@ -182,6 +182,7 @@ def main() -> None:
     av.logging.set_libav_level(av.logging.FATAL)
     cv2.setNumThreads(1)
     connection = Connection(socket_fd)
+    connection.send(("ready",))
     Child(connection, buffer_fd).serve()
 
 

@@ -65,12 +65,19 @@ def index_video(item: SourceItem, settings: IndexSettings) -> list[ClipRecord]:
     try:
         return _index(item, settings)
     except ClipError as error:
-        error.stage = error.stage or Stage.INDEX
-        raise
+        raise ClipError(error.code, error.message, error.stage or Stage.INDEX) from error
 
 
 def _index(item: SourceItem, settings: IndexSettings) -> list[ClipRecord]:
     path = str(local_path(item.uri, folder=item.kind == "frames"))
+    try:
+        return _index_local(item, path, settings)
+    except ClipError as error:
+        # The user knows the URI, not where its copy lies.
+        raise ClipError(error.code, error.message.replace(path, item.uri), error.stage) from error
+
+
+def _index_local(item: SourceItem, path: str, settings: IndexSettings) -> list[ClipRecord]:
     if item.kind == "video" and Path(path).is_dir():
         raise ClipError(
             FailureCode.NOT_A_VIDEO, f"{path}: a folder, not a video. Use a source of type 'frames'"

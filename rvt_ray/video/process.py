@@ -7,6 +7,7 @@ import contextlib
 import logging
 import mmap
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 
 # decord leaks (dmlc/decord#157, #208): a child serves this many videos or clips, then a fresh one takes over.
 RECYCLE_AFTER = 64
-# Importing the codec libraries takes seconds on a busy machine; it is not the video's fault.
+# Importing the codec libraries takes seconds on a busy machine.
 _START_TIMEOUT_S = 120.0
 _MAX_IDLE = 2
 
@@ -64,7 +65,7 @@ class DecodeProcess:
             os.close(lifeline_read)
             theirs.close()
         self._connection = Connection(ours.detach())
-        self._first = True
+        self._ready = False
 
     @property
     def pid(self) -> int:
@@ -85,7 +86,7 @@ class DecodeProcess:
 
         Raises:
             ClipError: the child's own, or `decode_timeout` or `decoder_crash`; after these two it is dead.
-            ConfigError: the decoder named in the config does not exist.
+            ConfigError: the decoder named in the config does not exist, or no child can be started here.
         """
         self.send(operation, **arguments)
         return self.receive(what, timeout_s)
@@ -99,9 +100,11 @@ class DecodeProcess:
 
     def receive(self, what: str, timeout_s: float) -> Any:
         """The answer to the oldest unanswered request; see `ask`."""
+        if not self._ready:
+            self._await_start()
         while True:
             try:
-                if not self._connection.poll(timeout_s + (_START_TIMEOUT_S if self._first else 0)):
+                if not self._connection.poll(timeout_s):
                     self.kill()
                     raise ClipError(
                         FailureCode.DECODE_TIMEOUT,
@@ -111,7 +114,6 @@ class DecodeProcess:
                 answer = self._connection.recv()
             except (EOFError, OSError) as error:
                 raise ClipError(FailureCode.DECODER_CRASH, f"{what}: {self._obituary()}") from error
-            self._first = False
             if answer[0] == "tick":
                 continue
             self.owed -= 1
@@ -154,6 +156,19 @@ class DecodeProcess:
             os.close(self._buffer_fd)
             os.close(self._lifeline)
 
+    def _await_start(self) -> None:
+        """Importing the codec libraries is not held against the first video."""
+        try:
+            if not self._connection.poll(_START_TIMEOUT_S):
+                self.kill()
+                raise ConfigError(f"the decode process did not start within {_START_TIMEOUT_S:g} s")
+            self._connection.recv()
+        except (EOFError, OSError) as error:
+            raise ConfigError(
+                f"the decode process does not start: {self._obituary()}. `rvt-ray doctor` checks the decoders"
+            ) from error
+        self._ready = True
+
     def _obituary(self) -> str:
         """How the child died, with its last words."""
         try:
@@ -171,7 +186,9 @@ class DecodeProcess:
         elif status is not None:
             how = f"ended with status {status}"
         words = [line for line in last.decode(errors="replace").splitlines() if line.strip()]
-        return f"the decoder's process {how}" + (f" ({words[-1].strip()})" if words else "")
+        # Addresses and times would make the rows of two equal runs differ.
+        said = re.sub(r"0x[0-9a-f]+|\[[0-9:.]+\]", "..", words[-1].strip()) if words else ""
+        return f"the decoder's process {how}" + (f" ({said})" if said else "")
 
 
 _idle: list[DecodeProcess] = []

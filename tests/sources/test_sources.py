@@ -298,6 +298,16 @@ def test_a_remote_folder_is_listed_fetched_once_and_indexed(remote: Any, tmp_pat
     assert [c.stat().st_ino for c in cache_folder().iterdir()] == [before]
 
 
+def test_a_broken_remote_video_is_reported_by_its_uri(remote: Any, tmp_path: Path) -> None:
+    remote.pipe_file("/rvt/v/a.mp4", b"not a film")
+    (found,) = items({"path": "memory://rvt/v"})
+    assert isinstance(found, SourceItem)
+    with pytest.raises(ClipError) as caught:
+        index_video(found, IndexSettings())
+    assert "memory:///rvt/v/a.mp4" in caught.value.message
+    assert str(cache_folder()) not in caught.value.message
+
+
 def test_a_remote_object_that_changed_is_fetched_again(remote: Any) -> None:
     remote.pipe_file("/rvt/x.bin", b"one")
     first = local_path("memory://rvt/x.bin")

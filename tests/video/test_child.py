@@ -107,6 +107,15 @@ def test_auto_falls_back_to_pyav_when_decord_cannot_be_verified(
     assert caught.value.code is FailureCode.CORRUPT
 
 
+def test_a_child_that_cannot_start_is_the_setup_s_fault_not_the_video_s(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close_idle()
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(ConfigError, match="the decode process does not start"):
+        index(good)
+
+
 def test_one_child_is_reused_and_recycled(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     close_idle()
     monkeypatch.setattr(process, "RECYCLE_AFTER", 4)

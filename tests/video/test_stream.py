@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 from rvt_ray.errors import ClipError
 from rvt_ray.records import FailureCode
-from rvt_ray.video import FrameStream, open_clip
+from rvt_ray.video import FrameStream, close_idle, open_clip, process
 from tests.video.helpers import index, read, settings
 from tests.video.media import moving, number_of, picture, write_video
 
@@ -115,6 +117,28 @@ def test_shots_become_clips_and_hold_every_frame_once(tmp_path: Path) -> None:
     clips = index(path, shots={"detector": "content"}, max_clip_frames=20)
     assert [(c.start_frame, c.num_frames) for c in clips] == [(i * 15, 15) for i in range(6)]
     assert np.all(np.diff([t for c in clips for t in c.pts_s]) > 0)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_memory_does_not_grow_with_the_length_of_the_clip(tmp_path: Path) -> None:
+    def peak(frames: int) -> tuple[int, int]:
+        """(parent's arrays, child's resident set) in bytes."""
+        close_idle()
+        (clip,) = index(write_video(tmp_path / f"{frames}.mp4", frames, size=(640, 480)))
+        tracemalloc.start()
+        for window in open_clip(clip, settings()).windows(8):
+            assert window.frames.shape[1:] == (480, 640, 3)
+        parent = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        with process.lease() as child:
+            status = Path(f"/proc/{child.pid}/status").read_text()
+        child_peak = int(next(line for line in status.splitlines() if "VmHWM" in line).split()[1]) * 1024
+        return parent, child_peak
+
+    short, long = peak(25), peak(250)
+    assert long[0] < 1.3 * short[0]
+    assert long[1] < 1.3 * short[1]
+    assert long[0] < 3 * 8 * 640 * 480 * 3
 
 
 def test_indexing_twice_gives_the_same_rows(tmp_path: Path) -> None:
