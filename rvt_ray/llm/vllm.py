@@ -84,6 +84,7 @@ class VllmLlm:
         self._engine: Any = None
         self._starting = asyncio.Lock()
         self._closed = False
+        self._failure: ConfigError | None = None
 
     @classmethod
     def preflight(cls, options: Options) -> None:
@@ -109,6 +110,8 @@ class VllmLlm:
         Raises:
             ConfigError: vLLM refuses the model or the options, or the engine does not come up.
         """
+        if self._failure is not None:
+            raise self._failure  # every coroutine that waited for the start gets the cause
         if self._closed:
             raise ConfigError("llm: this vLLM engine was closed; build a new one")
         if self._engine is not None:
@@ -138,10 +141,11 @@ class VllmLlm:
             )
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             self.shutdown()
-            raise ConfigError(
+            self._failure = ConfigError(
                 f"llm: vLLM cannot run {self._options.model!r} with these options: {error}. The engine's own "
                 "log above names the cause; often memory: lower max_model_len, max_num_seqs or kv_cache_gb"
-            ) from error
+            )
+            raise self._failure from error
         atexit.register(_shutdown_at_exit, weakref.ref(self))
         _log.info("vLLM engine up: %s", self.model_id)
 

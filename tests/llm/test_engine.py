@@ -6,19 +6,19 @@ import asyncio
 import importlib.util
 import logging
 import os
-import signal
 import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psutil
 import pytest
 
 from rvt_ray.errors import ConfigError
-from rvt_ray.llm import EngineDeadError, Finish, Image, LlmRequest, Message, SchemaError
+from rvt_ray.llm import Finish, Image, LlmRequest, Message, SchemaError
 from rvt_ray.llm.schema import violation
 from rvt_ray.llm.vllm import VllmLlm
 
@@ -71,14 +71,13 @@ def engine() -> Iterator[Runner]:
     runner.loop.close()
 
 
-def children() -> list[psutil.Process]:
-    """Living engine processes below this one (multiprocessing's resource tracker stays for the session)."""
+def engine_processes(pid: int) -> list[psutil.Process]:
+    """Living processes below `pid`, but for multiprocessing's resource tracker, which stays for a session."""
     found = []
-    for process in psutil.Process().children(recursive=True):
+    for process in psutil.Process(pid).children(recursive=True):
         try:
-            if process.status() != psutil.STATUS_ZOMBIE and "resource_tracker" not in " ".join(
-                process.cmdline()
-            ):
+            tracker = "resource_tracker" in " ".join(process.cmdline())
+            if process.status() != psutil.STATUS_ZOMBIE and not tracker:
                 found.append(process)
         except psutil.NoSuchProcess:
             continue
@@ -159,11 +158,11 @@ def test_a_cancelled_request_leaves_the_engine_working(engine: Runner) -> None:
 def test_a_clean_shutdown_leaves_no_process_and_no_error(
     engine: Runner, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert children()
+    assert engine_processes(os.getpid())
     with caplog.at_level(logging.WARNING):
         engine.run(engine.llm.close())
         engine.run(engine.llm.close())
-    assert children() == []
+    assert engine_processes(os.getpid()) == []
     output = caplog.text + "".join(capfd.readouterr())
     assert "EngineDeadError" not in output
     assert "Traceback" not in output
@@ -172,63 +171,80 @@ def test_a_clean_shutdown_leaves_no_process_and_no_error(
         engine.run(engine.ask("hello"))
 
 
+def test_options_that_the_model_cannot_have_are_said_to_every_waiting_request() -> None:
+    llm = VllmLlm(VllmLlm.Options(**{**OPTIONS, "max_model_len": 10**6}))
+    request = LlmRequest((Message("user", "hi"),))
+
+    async def two() -> list[Any]:
+        return await asyncio.gather(llm.complete(request), llm.complete(request), return_exceptions=True)
+
+    for error in asyncio.run(two()):
+        assert isinstance(error, ConfigError)
+        assert "max_model_len" in str(error)
+
+
+def test_an_engine_argument_that_vllm_does_not_know_gets_the_nearest_one() -> None:
+    llm = VllmLlm(VllmLlm.Options(**OPTIONS, engine_args={"max_num_batched_token": 3}))
+    with pytest.raises(ConfigError, match="max_num_batched_tokens"):
+        llm.start()
+
+
 OWNER = """
-    import asyncio, sys
+    import asyncio
     from rvt_ray.llm import LlmRequest, Message, EngineDeadError
     from rvt_ray.llm.vllm import VllmLlm
 
+    OPTIONS = VllmLlm.Options(**{options})
+    STORY = LlmRequest((Message("user", "Tell a story."),), max_tokens=400)
+
     async def main():
-        llm = VllmLlm(VllmLlm.Options(**{options}))
-        request = LlmRequest((Message("user", "Tell a story."),), max_tokens=400)
+        llm = VllmLlm(OPTIONS)
         await llm.complete(LlmRequest((Message("user", "hi"),), max_tokens=2))
         print("UP", flush=True)
         try:
             while True:
-                await llm.complete(request)
+                await llm.complete(STORY)
         except EngineDeadError as error:
             print("DEAD", error, flush=True)
-            await llm.close()
+        await llm.close()
+        print("AGAIN", flush=True)
+        await VllmLlm(OPTIONS).complete(STORY)  # as an actor that was started anew
 
     if __name__ == "__main__":
         asyncio.run(main())
 """
 
 
-@pytest.fixture
-def owner(tmp_path: Any) -> Iterator[subprocess.Popen[str]]:
-    """A process that owns an engine which is busy answering, as an actor does."""
-    script = tmp_path / "owner.py"
-    script.write_text(textwrap.dedent(OWNER).format(options=OPTIONS))
-    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        assert any(line.startswith("UP") for line in process.stdout), "the engine did not come up"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def gone(processes: list[psutil.Process], within_s: float) -> bool:
+def wait_until(condition: Callable[[], bool], within_s: float) -> bool:
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        if all(not p.is_running() or p.status() == psutil.STATUS_ZOMBIE for p in processes):
+        if condition():
             return True
         time.sleep(0.2)
     return False
 
 
-def test_an_engine_does_not_outlive_an_owner_that_is_killed(owner: subprocess.Popen[str]) -> None:
-    engine_processes = psutil.Process(owner.pid).children(recursive=True)
-    assert len(engine_processes) >= 2
-    os.kill(owner.pid, signal.SIGKILL)
-    assert gone(engine_processes, within_s=20), [p for p in engine_processes if p.is_running()]
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_an_engine_that_dies_is_told_apart_from_a_bad_reply(owner: subprocess.Popen[str]) -> None:
-    [core] = [p for p in psutil.Process(owner.pid).children() if "resource_tracker" not in str(p.cmdline())]
-    core.kill()
-    assert owner.stdout is not None
-    assert any(line.startswith("DEAD") for line in owner.stdout)
-    owner.wait(timeout=30)
-    assert EngineDeadError.__doc__
+def test_a_dead_engine_is_raised_and_a_killed_owner_takes_its_engine_along(tmp_path: Path) -> None:
+    script = tmp_path / "owner.py"
+    script.write_text(textwrap.dedent(OWNER).format(options=OPTIONS))
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as owner:
+        try:
+            assert owner.stdout is not None
+            assert any(line.startswith("UP") for line in owner.stdout), "the engine did not come up"
+            first = engine_processes(owner.pid)
+            [core] = [process for process in first if process.ppid() == owner.pid]
+            core.kill()
+            assert any(line.startswith("DEAD") for line in owner.stdout), "a dead engine was not noticed"
+            assert any(line.startswith("AGAIN") for line in owner.stdout)
+            assert alive(first) == []
+            # The engine's worker exists only after the engine began to watch its owner.
+            assert wait_until(lambda: len(engine_processes(owner.pid)) >= 2, within_s=300)
+            second = engine_processes(owner.pid)
+            owner.kill()
+            assert wait_until(lambda: not alive(second), within_s=60), alive(second)
+        finally:
+            owner.kill()
