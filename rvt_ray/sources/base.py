@@ -15,6 +15,7 @@ from rvt_ray.video.item import SourceItem
 from rvt_ray.video.local import file_system, is_remote, plain_path
 
 VIDEO_SUFFIXES = (".mp4", ".mov", ".mkv", ".webm", ".avi", ".m4v")
+MANIFEST_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 
 
 class Source(Protocol):
@@ -34,11 +35,12 @@ class Source(Protocol):
 
 
 def source_name(settings: SourceSettings) -> str:
-    """The configured name, or the last part of the path."""
+    """The configured name, or the last part of the path (of a file without its ending)."""
     if settings.name:
         return settings.name
-    last = posixpath.basename(plain_path(settings.path).rstrip("/"))
-    return last.rsplit(".", 1)[0] or settings.path
+    last = posixpath.basename(posixpath.normpath(absolute(settings.path)))
+    stem, ending = posixpath.splitext(last)
+    return (stem if ending.lower() in (*VIDEO_SUFFIXES, *MANIFEST_SUFFIXES) else last) or settings.path
 
 
 def absolute(uri: str, base: str | None = None) -> str:

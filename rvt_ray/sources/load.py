@@ -10,8 +10,13 @@ from rvt_ray import backends
 from rvt_ray.config.settings import SourceSettings
 from rvt_ray.errors import ConfigError
 from rvt_ray.records.failure import Failure
-from rvt_ray.sources.base import VIDEO_SUFFIXES, Source, refuse_missing, source_name
-from rvt_ray.sources.manifest import MANIFEST_SUFFIXES
+from rvt_ray.sources.base import (
+    MANIFEST_SUFFIXES,
+    VIDEO_SUFFIXES,
+    Source,
+    refuse_missing,
+    source_name,
+)
 from rvt_ray.sources.videos import find_files
 from rvt_ray.video.folder import IMAGE_SUFFIXES
 from rvt_ray.video.item import SourceItem

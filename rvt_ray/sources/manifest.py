@@ -19,12 +19,11 @@ from rvt_ray.config.settings import SourceSettings
 from rvt_ray.errors import ConfigError
 from rvt_ray.records.failure import Failure
 from rvt_ray.sources.annotations import FORMATS, Annotations
-from rvt_ray.sources.base import absolute, refuse_missing, source_name, unreadable
+from rvt_ray.sources.base import MANIFEST_SUFFIXES, absolute, refuse_missing, source_name, unreadable
 from rvt_ray.video.item import SourceItem
 from rvt_ray.video.local import is_remote
 
 COLUMNS = ("uri", "name", "license", "fps", "annotation_uri", "annotation_format")
-MANIFEST_SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 
 
 class ManifestSource:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +24,7 @@ from rvt_ray.backends import Options
 from rvt_ray.config.settings import IndexSettings, SourceSettings
 from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.records import Failure, FailureCode
-from rvt_ray.sources import SourceItem, dedupe, open_sources
+from rvt_ray.sources import SourceItem, dedupe, open_sources, source_name
 from rvt_ray.video import content_sha256, index_video, open_clip
 from rvt_ray.video.local import cache_folder, local_path
 from tests.video.media import write_video
@@ -107,6 +110,15 @@ def test_a_wrong_source_is_refused_with_its_name_and_the_reason(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=says):
         items(settings)
+
+
+def test_a_source_is_named_by_the_last_part_of_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = {".": tmp_path.name, "set/v1.2/": "v1.2", "a/b.mp4": "b", "l.jsonl": "l", "s3://box/x.csv": "x"}
+    assert {p: source_name(SourceSettings(path=p)) for p in paths} == paths
+    assert source_name(SourceSettings(path="a/b.mp4", name="mine")) == "mine"
 
 
 def test_no_source_and_two_sources_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -400,6 +412,20 @@ class ListedSource:
     def items(self) -> Iterator[SourceItem | Failure]:
         for file in self._options.files:  # type: ignore[attr-defined]
             yield SourceItem(source="listed", name=file, uri=f"{self._settings.path}/{file}")
+
+
+def test_the_own_source_of_the_documentation_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "sources.md").read_text(encoding="utf-8")
+    module = types.ModuleType("my_package_archive")
+    exec(re.findall(r"```python\n(.*?)```", text, re.S)[0], module.__dict__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    settings = {"type": "my_package_archive:ShelfSource", "path": "s3://archive", "options": {"shelf": 7}}
+    found = items(settings)
+    assert len(found) == 100
+    assert isinstance(found[3], SourceItem)
+    assert (found[3].source, found[3].uri) == ("archive", "s3://archive/7/003.mp4")
+    with pytest.raises(ConfigError, match="did you mean 'shelf'"):
+        items({**settings, "options": {"shelv": 7}})
 
 
 def test_an_own_source_is_named_by_a_dotted_path() -> None:
