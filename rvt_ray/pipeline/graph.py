@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-import pyarrow as pa
 import ray
 
 from rvt_ray.config.settings import PoolSettings
@@ -14,7 +13,7 @@ from rvt_ray.errors import ConfigError, RvtError
 from rvt_ray.pipeline.ledger import Ledger
 from rvt_ray.pipeline.resources import pool_options
 from rvt_ray.pipeline.stages import AsyncStage, Job, SyncStage
-from rvt_ray.pipeline.work import ROW_SCHEMA, Receipt, Row
+from rvt_ray.pipeline.work import Receipt, Row
 from rvt_ray.records import Stage
 
 logger = logging.getLogger(__name__)
@@ -80,27 +79,20 @@ def _execute(
     options = pool_options(pool, len(rows), max_attempts, in_flight)
     # A callable per stage: Ray Data tells asynchronous ones apart by their `__call__`.
     stage = AsyncStage if job.stage is Stage.GENERATE else SyncStage
-    receipts = ray.data.from_arrow(_blocks(rows)).map_batches(
-        stage,
-        fn_constructor_args=(job,),
-        batch_size=1,
-        batch_format="pyarrow",
-        zero_copy_batch=True,
-        **options,
+    blocks = -(-len(rows) // _rows_per_block(len(rows)))
+    source = ray.data.from_items([asdict(row) for row in rows], override_num_blocks=blocks)
+    receipts = source.map_batches(
+        stage, fn_constructor_args=(job,), batch_size=1, batch_format="pyarrow", **options
     )
     for batch in receipts.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
         for row in batch.to_pylist():
             yield Receipt(**row)
 
 
-def _blocks(rows: Sequence[Row]) -> list[pa.Table]:
+def _rows_per_block(rows: int) -> int:
     """One row per block, so that load is even and a dead worker takes one row along; for very large corpora a
     few rows, so that the driver's book-keeping stays small."""
-    size = -(-len(rows) // _MAX_BLOCKS)
-    return [
-        pa.Table.from_pylist([asdict(row) for row in rows[i : i + size]], schema=ROW_SCHEMA)
-        for i in range(0, len(rows), size)
-    ]
+    return -(-rows // _MAX_BLOCKS)
 
 
 def _config_error_in(error: BaseException) -> ConfigError | None:

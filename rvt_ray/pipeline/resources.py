@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ray
@@ -87,9 +88,8 @@ def pool_options(pool: PoolSettings, rows: int, max_attempts: int, in_flight: in
             min_size=size, max_size=size, initial_size=size, **_concurrency(in_flight)
         ),
         "num_cpus": pool.num_cpus,
-        # Deprecated as direct arguments in newer Rays, without a replacement so far.
-        "max_restarts": restarts,
-        "max_task_retries": restarts,
+        # As direct arguments of map_batches these are deprecated.
+        "ray_remote_args_fn": partial(dict, max_restarts=restarts, max_task_retries=restarts),
     }
     if pool.num_gpus:
         options["num_gpus"] = pool.num_gpus

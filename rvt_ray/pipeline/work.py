@@ -125,9 +125,10 @@ class Guard:
     def admit(self, row: Row) -> tuple[int, Receipt | None]:
         """Number of the start that may be made now (from 1); or the receipt of a row that needs none."""
         done = self.ledger.state(row.key)
-        if done is not None:
-            return 0, self._receipt_of_done(row, done)
         starts = self.attempts.starts(row.key)
+        if done is not None:
+            self.attempts.end(row.key, len(starts))  # the process died between staging and clearing up
+            return 0, self._receipt_of_done(row, done)
         verdict = self.attempts.verdict(starts)
         if verdict is not None:
             receipt = self._condemn(row, verdict)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rvt_ray.config import Config
-from rvt_ray.errors import ClipError
+from rvt_ray.errors import ClipError, MissingDependencyError
 from rvt_ray.masks import rle
 from rvt_ray.pipeline.catalogue import Clip, Ledgers, index_meta
 from rvt_ray.pipeline.storage import Storage
@@ -112,7 +112,7 @@ def _misbehave(what: str, row: Row) -> None:
     elif what == "exit":
         os._exit(13)
     elif what == "hang":
-        ctypes.PyDLL(None).sleep(600)  # PyDLL keeps the GIL
+        hold_the_gil(600)
     elif what == "sleep":
         time.sleep(600)
     elif what == "raise":
@@ -123,6 +123,11 @@ def _misbehave(what: str, row: Row) -> None:
         raise ClipError(FailureCode.CORRUPT, f"{row.uri}: broken")
     else:
         raise AssertionError(what)
+
+
+def hold_the_gil(seconds: int) -> None:
+    """A native call that no Python thread of this process survives."""
+    ctypes.PyDLL(None).sleep(seconds)  # PyDLL, unlike CDLL, keeps the GIL
 
 
 class NoBackend:
@@ -165,6 +170,13 @@ class FakeIndex:
             for i in range(CLIPS_PER_VIDEO)
         ]
         return Work(ClipRecord.to_table(clips), {**index_meta(clips), "counts": {"clips": len(clips)}})
+
+
+class Unbuildable:
+    """A backend whose weights are absent."""
+
+    def __init__(self, config: Config, storage: Storage) -> None:
+        raise MissingDependencyError("the weights are not here: rvt-ray models pull them")
 
 
 class FakePerceive:
