@@ -173,7 +173,7 @@ def test_no_target_queries_come_in_the_wanted_share() -> None:
     config = QuerySettings(targets_per_clip=6, no_target_share=0.1)
     found = [
         c
-        for seed in range(8)
+        for seed in range(4)
         for c in search(Facts(random_twin(seed, count=9, frames=20), FactSettings()), config, seed)
     ]
     share = sum(c.no_target for c in found) / len(found)

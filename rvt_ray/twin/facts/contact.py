@@ -15,7 +15,7 @@ from rvt_ray.twin.facts.logic import Floats, Truths, graded
 from rvt_ray.twin.facts.scopes import FrameFacts
 from rvt_ray.twin.facts.tracks import TrackArrays
 
-MAX_SEGMENTS = 96
+BLOCK = 24
 
 
 class Gaps:
@@ -33,7 +33,6 @@ class Gaps:
         self.grid[::step] = True
         self.grid[-1] = True
         self._reach = (settings.near_distance + settings.near_margin) * tracks.diagonal
-        self._touch = settings.touch_px + settings.touch_margin_px
         self._segments: dict[tuple[int, int], Floats] = {}
         self._at: list[dict[int, int]] = [
             {frame: k for k, frame in enumerate(i.track.frame_idx)} for i in twin.instances
@@ -67,10 +66,6 @@ class Gaps:
         a, b = self._columns(i, frame), self._columns(j, frame)
         if not len(a) or not len(b):
             return float("nan")
-        coarse = _distance(_thin(a), _thin(b))
-        slack = 2.0 * (max(len(a), len(b)) // MAX_SEGMENTS + 1)
-        if coarse > self._touch + slack or (len(a) <= MAX_SEGMENTS and len(b) <= MAX_SEGMENTS):
-            return coarse
         return _distance(a, b)
 
     def _columns(self, i: int, frame: int) -> Floats:
@@ -103,18 +98,46 @@ def _segments(rle: str, height: int, width: int) -> Floats:
     return np.stack([x0, first % height, last % height], axis=1).astype(np.float64)
 
 
-def _thin(segments: Floats) -> Floats:
-    step = len(segments) // MAX_SEGMENTS + 1
-    if step == 1:
-        return segments
-    # The outermost columns decide horizontal gaps: keep them.
-    return np.concatenate([segments[::step], segments[-1:]])
-
-
 def _distance(a: Floats, b: Floats) -> float:
+    """Least distance between two sets of segments, exact.
+
+    Large sets are compared block by block, the blocks with the nearest hulls first, until no hull is
+    nearer than what was found.
+    """
+    if len(a) * len(b) <= BLOCK * BLOCK * 4:
+        return _nearest(a, b)
+    hulls_a, hulls_b = _hulls(a), _hulls(b)
+    dx = np.maximum(hulls_a[:, None, 0] - hulls_b[None, :, 1], hulls_b[None, :, 0] - hulls_a[:, None, 1])
+    dy = np.maximum(hulls_a[:, None, 2] - hulls_b[None, :, 3], hulls_b[None, :, 2] - hulls_a[:, None, 3])
+    bound = np.hypot(np.maximum(dx, 0), np.maximum(dy, 0))
+    best = np.inf
+    for flat in np.argsort(bound, axis=None):
+        i, j = divmod(int(flat), bound.shape[1])
+        if bound[i, j] >= best:
+            break
+        best = min(best, _nearest(a[i * BLOCK : (i + 1) * BLOCK], b[j * BLOCK : (j + 1) * BLOCK]))
+    return float(best)
+
+
+def _nearest(a: Floats, b: Floats) -> float:
     dx = a[:, None, 0] - b[None, :, 0]
     dy = np.maximum(np.maximum(a[:, None, 1] - b[None, :, 2], b[None, :, 1] - a[:, None, 2]), 0)
     return float(np.sqrt((dx * dx + dy * dy).min()))
+
+
+def _hulls(segments: Floats) -> Floats:
+    """Bounding boxes (first x, last x, first y, last y) of runs of `BLOCK` segments."""
+    at = np.arange(0, len(segments), BLOCK)
+    x, y0, y1 = segments.T
+    return np.stack(
+        [
+            np.minimum.reduceat(x, at),
+            np.maximum.reduceat(x, at),
+            np.minimum.reduceat(y0, at),
+            np.maximum.reduceat(y1, at),
+        ],
+        axis=1,
+    )
 
 
 def near(gaps: Gaps, tracks: TrackArrays, i: int, s: FactSettings) -> tuple[Truths, Floats]:

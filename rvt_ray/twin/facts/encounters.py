@@ -25,7 +25,7 @@ def _order(view: View, *, first: bool) -> Table:
     pts = t.pts
     if not first:
         seen, maybe, pts = seen[:, ::-1], maybe[:, ::-1], -pts[::-1]
-    never = ~t.seen.any(1)
+    never: Bools = t.seen.sum(1) == 0
     sure = np.where(never, frames - 1, seen.argmax(1))
     early = np.where(maybe.any(1), maybe.argmax(1), frames - 1)
     latest, earliest = pts[sure], pts[early]

@@ -53,7 +53,8 @@ class Motion:
     @property
     def extent(self) -> Floats:
         """The farthest that it gets from anywhere it was, along either axis."""
-        return np.maximum.reduce([self.left, self.right, self.up, self.down])
+        farthest: Floats = np.maximum.reduce([self.left, self.right, self.up, self.down])
+        return farthest
 
 
 def smooth(values: Floats, pts: Floats, seconds: float) -> Floats:
