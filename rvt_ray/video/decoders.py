@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rvt_ray.backends import resolve
 from rvt_ray.errors import ClipError
@@ -164,6 +165,7 @@ class DecordDecoder:
         self.version = f"decord {decord.__version__}"
         self.packets = 0
         self.damage: list[int] = []
+        self._open: tuple[str, Any, npt.NDArray[np.float64]] | None = None
 
     def frames(
         self, path: str, probe: VideoProbe, start: int = 0, start_pts_s: float | None = None
@@ -174,15 +176,24 @@ class DecordDecoder:
             # decord 0.6 turns frames itself, by half: a quarter turn gives four channels of zeros.
             raise ClipError(FailureCode.CORRUPT, f"{path}: decord cannot decode a rotated video")
         try:
-            reader = decord.VideoReader(path, ctx=decord.cpu(0), num_threads=threads())
-            times = np.asarray(reader.get_frame_timestamp(range(len(reader))), dtype=np.float64)
+            reader, times = self._reader(path)
             for at in range(start, len(reader), self.BATCH):
                 stop = min(at + self.BATCH, len(reader))
                 batch = reader.get_batch(range(at, stop)).asnumpy()
                 for i, image in enumerate(batch):
-                    yield RawFrame(float(times[at + i, 0] - times[0, 0]), image)
+                    yield RawFrame(float(times[at + i] - times[0]), image)
         except (decord.DECORDError, IndexError, RuntimeError) as error:
             raise ClipError(FailureCode.CORRUPT, f"{path}: decord gives up: {_words(error)}") from error
+
+    def _reader(self, path: str) -> tuple[Any, npt.NDArray[np.float64]]:
+        """(reader, start time of each frame); kept, because opening reads through the whole file."""
+        import decord
+
+        if self._open is None or self._open[0] != path:
+            reader = decord.VideoReader(path, ctx=decord.cpu(0), num_threads=threads())
+            times = np.asarray(reader.get_frame_timestamp(range(len(reader))), dtype=np.float64)
+            self._open = (path, reader, times[:, 0])
+        return self._open[1], self._open[2]
 
 
 def _words(error: Exception) -> str:

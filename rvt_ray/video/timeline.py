@@ -11,6 +11,10 @@ import numpy.typing as npt
 Times = npt.NDArray[np.float64]
 
 
+# No container has a finer clock than this: times that are closer are the same time.
+_CLOCK_S = 1e-6
+
+
 def repair(pts_s: Times, fps: float | None) -> tuple[Times, bool]:
     """Make times start at 0 and strictly increase.
 
@@ -29,7 +33,7 @@ def repair(pts_s: Times, fps: float | None) -> tuple[Times, bool]:
     latest = -math.inf
     good = np.zeros(len(pts_s), dtype=bool)
     for i, t in enumerate(pts_s):
-        if math.isfinite(t) and t > latest:
+        if math.isfinite(t) and t > latest + _CLOCK_S:
             good[i] = True
             latest = t
     if good.all():

@@ -49,8 +49,8 @@ def test_a_hostile_decode_fails_with_its_own_code_and_the_next_file_works(
     index(good, decoder=HOSTILE)  # a warm child, so that the deadline measures decoding
     started = time.monotonic()
     with pytest.raises(ClipError) as caught:
-        index(bad, decoder=HOSTILE, decode_timeout_s=1.0)
-    assert time.monotonic() - started < 10
+        index(bad, decoder=HOSTILE, decode_timeout_s=1.0 if kind == "hang" else 20.0)
+    assert time.monotonic() - started < 15
     assert caught.value.code is code
     assert says in caught.value.message
     assert str(bad) in caught.value.message
@@ -74,7 +74,7 @@ def test_a_decoder_that_dies_under_a_reader_ends_that_reader_only(
     neighbour = open_clip(index(good)[0], settings()).windows(4)
     next(neighbour)
     with pytest.raises(ClipError) as caught:
-        read(clip, decode_timeout_s=1.0)
+        read(clip, decode_timeout_s=1.0 if kind == "hang" else 20.0)
     assert caught.value.code is code
     assert sum(len(w.indices) for w in neighbour) == 16
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rvt_ray.video.timeline import cut, ends_early, is_vfr, repair
@@ -49,6 +49,7 @@ TIMES = st.lists(st.floats(-1e3, 1e4) | st.just(float("nan")), min_size=1, max_s
 
 
 @given(TIMES, st.none() | st.floats(1, 120))
+@example([float("nan"), 0.0, 1e-54, 1.0], None)
 def test_repaired_times_start_at_zero_and_strictly_increase(times: list[float], fps: float | None) -> None:
     repaired, _ = repair(np.array(times), fps)
     assert repaired[0] == 0
