@@ -37,9 +37,7 @@ class Bench:
         self._gates = settings.gates
         self._judge = judge_llm
         self._rng = rng
-        self._stability = Stability(
-            know.twin, settings.facts, settings.gates.stability_draws, rng.randrange(2**31)
-        )
+        self._stability = Stability(know.facts, settings.gates.stability_draws, rng.randrange(2**31))
 
     @cached_property
     def _favourites(self) -> Favourites:

@@ -22,7 +22,7 @@ _REQUESTS = re.compile(
     r"|choose|estimate|describe|sum|summari[sz]e|write|report|explain|recount|identify|indicate|track|extract"
     r"|state|list|decide|look|take|consider|think|watch|provide|determine|detect|search|capture|narrate|detail)\b"
     r"|\b(could|can|would|will) you\b|\bi (am|need|want|would)\b|\bwe (are|need|want)\b"
-    r"|\b(outline|highlight|segment|find|locate|describe|tell|mark|show|name|count|pick|select) "
+    r"|\b(outline|highlight|segment|find|locate|describe|retell|tell|mark|show|name|count|pick|select) "
 )
 _QUESTION = re.compile(
     r"\b(what|which|who|whose|where|when|how|why|is|are|does|do|did|can|could|would|will|has|have|was|were)\b"
@@ -39,7 +39,7 @@ _TYPES: dict[str, re.Pattern[str]] = {
     "which_of": re.compile(r"\b(which|choose|pick|what|who|select)\b"),
     "duration": re.compile(r"\bhow (long|many)\b|\bhow much time\b|\bduration\b"),
     "summary": re.compile(
-        r"\b(describe|sum|summari[sz]e|tell|happens?|becomes?|account|recount|report|explain|do|does|story|narrate"
+        r"\b(describe|sum|summari[sz]e|tell|happens?|becomes?|account|recount|retell|report|explain|do|does|story|narrate"
         r"|detail|give)\b"
     ),
 }
@@ -74,7 +74,7 @@ def check_form(query: str, form: str, task: Task, level: int, earlier: Sequence[
     limit = MAX_WORDS[level]
     if not MIN_WORDS <= len(words) <= limit:
         found.append(f"it has {len(words)} words; level {level} allows {MIN_WORDS} to {limit}")
-    if any(n >= 3 for n in Counter(ngrams(words, 3)).values()):
+    if any(n >= 3 for n in Counter(ngrams(words, 4)).values()):
         found.append("it repeats itself")
     if any(a == b == c for a, b, c in zip(words, words[1:], words[2:], strict=False)):
         found.append("it stutters")

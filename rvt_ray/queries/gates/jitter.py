@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.masks import rle as rle_codec
-from rvt_ray.records import DepthKind, DigitalTwin, Instance
+from rvt_ray.records import DepthKind, DigitalTwin, Instance, Track
 
 MASK_PX = 3.0
 """No mask border moves by more than this."""
@@ -18,21 +18,25 @@ DEPTH_NOISE = 0.02
 Floats = npt.NDArray[np.float64]
 
 
-def jittered(twin: DigitalTwin, rng: np.random.Generator, *, masks: bool) -> DigitalTwin:
+def jittered(
+    twin: DigitalTwin, rng: np.random.Generator, mask_frames: npt.NDArray[np.bool_] | None = None
+) -> DigitalTwin:
     """A copy of the twin with measurement errors.
 
     Each object gets a constant offset and growth (a segmenter errs the same way on neighbouring frames) and
-    a smaller independent one per frame; together at most `MASK_PX`. An inner key frame is taken out of all
-    tracks: there nothing was measured.
+    a smaller independent one per frame; together at most `MASK_PX`. One inner key frame was never looked at:
+    there the tracks repeat the frame before, and have no depth.
+
+    A border that the frame's edge cuts stays cut: what leaves the picture still leaves it.
 
     Args:
-        masks: also move the masks themselves, not only the numbers read off them. Costs more, and matters
-            only to predicates that read masks (near, touching).
+        mask_frames: (frames,) on which the masks themselves are moved too, not only the numbers read off
+            them. That costs more, and matters only to predicates that read masks (near, touching).
     """
     inner = [k for k in twin.key_frames if 0 < k < twin.num_frames - 1]
     dropped = int(rng.choice(inner)) if inner else None
     spread = _depth_spread(twin)
-    instances = [_instance(i, twin, rng, dropped, spread, masks) for i in twin.instances]
+    instances = [_instance(i, twin, rng, dropped, spread, mask_frames) for i in twin.instances]
     return twin.model_copy(update={"instances": instances})
 
 
@@ -42,7 +46,7 @@ def _instance(
     rng: np.random.Generator,
     dropped: int | None,
     spread: float,
-    masks: bool,
+    mask_frames: npt.NDArray[np.bool_] | None,
 ) -> Instance:
     track = instance.track
     n = len(track.frame_idx)
@@ -55,10 +59,8 @@ def _instance(
     grow = rng.uniform(-fixed, fixed) + rng.uniform(-loose, loose, n)
     w, h, area = _floats(track.box_w), _floats(track.box_h), _floats(track.area)
     grow = np.maximum(grow, -np.nan_to_num(np.minimum(w, h), nan=4.0) / 4)
-    x0, y0 = _floats(track.box_x) + dx - grow, _floats(track.box_y) + dy - grow
-    x1, y1 = x0 + w + 2 * grow, y0 + h + 2 * grow
-    x0, x1 = np.clip(x0, 0, twin.width - 1), np.clip(x1, 1, twin.width)
-    y0, y1 = np.clip(y0, 0, twin.height - 1), np.clip(y1, 1, twin.height)
+    x0, x1 = _borders(_floats(track.box_x), w, dx, grow, twin.width)
+    y0, y1 = _borders(_floats(track.box_y), h, dy, grow, twin.height)
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.where(w * h > 0, (w + 2 * grow) * (h + 2 * grow) / (w * h), 1.0)
     update: dict[str, Any] = {
@@ -75,15 +77,35 @@ def _instance(
         for name in ("depth_median", "depth_mean", "depth_p10", "depth_p90", "depth_min", "depth_max"):
             update[name] = _optional(_floats(getattr(track, name)) + error)
     rles = list(track.rle)
-    if masks:
-        rles = [
-            None if text is None else moved_rle(text, twin.height, twin.width, int(a), int(b), int(g))
-            for text, a, b, g in zip(rles, np.rint(dx), np.rint(dy), np.rint(grow), strict=True)
-        ]
-    if dropped is not None and dropped in track.frame_idx:
-        rles[track.frame_idx.index(dropped)] = None
+    if mask_frames is not None:
+        moves = np.rint(np.stack([dx, dy, grow], axis=1)).astype(int).tolist()
+        for k, (frame, text) in enumerate(zip(track.frame_idx, rles, strict=True)):
+            if text is not None and mask_frames[frame]:
+                rles[k] = moved_rle(text, twin.height, twin.width, *moves[k])
     update["rle"] = rles
-    return instance.model_copy(update={"track": track.model_copy(update=update)})
+    moved = track.model_copy(update=update)
+    if dropped in track.frame_idx and dropped - 1 in track.frame_idx:
+        moved = _without(moved, track.frame_idx.index(dropped))
+    return instance.model_copy(update={"track": moved})
+
+
+def _without(track: Track, k: int) -> Track:
+    """The track with entry `k` not measured: entry `k - 1` again, without depth."""
+    update: dict[str, Any] = {}
+    for name in Track.model_fields:
+        if name != "frame_idx":
+            values = list(getattr(track, name))
+            values[k] = None if name.startswith("depth") else values[k - 1]
+            update[name] = values
+    return track.model_copy(update=update)
+
+
+def _borders(low: Floats, size: Floats, shift: Floats, grow: Floats, limit: int) -> tuple[Floats, Floats]:
+    """Both borders along one axis, moved."""
+    first = np.where(low <= 1, low, np.clip(low + shift - grow, 0, limit - 1))
+    high = low + size
+    last = np.where(high >= limit - 1, high, np.clip(high + shift + grow, 1, limit))
+    return first, last
 
 
 def moved_rle(rle: str, height: int, width: int, dx: int, dy: int, grow: int) -> str:

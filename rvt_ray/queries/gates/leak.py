@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from rvt_ray.queries.gates.text import lemmas, plain, tokens
 from rvt_ray.queries.lexicon import Lexicon
@@ -97,33 +98,50 @@ def _falls_under(kind: str, term: str, lexicon: Lexicon) -> bool:
     return term in lexicon.general(kind) or lexicon.normal(kind) == term
 
 
+@dataclass(frozen=True)
+class _Names:
+    """Names prepared for look-up: single words, runs of words, runs written as one word."""
+
+    single: frozenset[str]
+    several: tuple[tuple[str, ...], ...]
+    joined: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _prepared(names: frozenset[str]) -> _Names:
+    several = tuple(sorted({tuple(tokens(name)) for name in names if not name.isalnum()}))
+    return _Names(
+        single=frozenset(name for name in names if name.isalnum()),
+        several=several,
+        joined=frozenset("".join(parts) for parts in several),
+    )
+
+
 def names_in(words: Sequence[str], names: frozenset[str], lexicon: Lexicon) -> list[str]:
     """The words (or runs of words) that are one of the names: plural, joined, split, in a compound."""
-    single = {name for name in names if " " not in name and "-" not in name}
-    several = {tuple(tokens(name)) for name in names if " " in name or "-" in name}
-    joined = {"".join(parts) for parts in several}
+    known = _prepared(names)
+    whole = known.single | known.joined
     hits = []
     for i, word in enumerate(words):
         forms = lemmas(word)
-        pair = lemmas(word + words[i + 1]) if i + 1 < len(words) else frozenset()
-        if forms & single or forms & joined or _in_compound(forms, single, lexicon):
+        if not forms.isdisjoint(whole) or _in_compound(forms, known.single, lexicon):
             hits.append(word)
-        elif pair & single and len(word) > 2:
+        elif len(word) > 2 and i + 1 < len(words) and lemmas(word + words[i + 1]) & known.single:
             hits.append(f"{word} {words[i + 1]}")
-        for parts in several:
+        for parts in known.several:
             run = words[i : i + len(parts)]
             if len(run) == len(parts) and run[:-1] == list(parts[:-1]) and parts[-1] in lemmas(run[-1]):
                 hits.append(" ".join(run))
     return list(dict.fromkeys(hits))
 
 
-def _in_compound(forms: frozenset[str], names: set[str], lexicon: Lexicon) -> bool:
+def _in_compound(forms: frozenset[str], names: frozenset[str], lexicon: Lexicon) -> bool:
+    """Whether a word is a name with something before ("teacup") or after it ("cuplike")."""
     for form in forms:
-        for name in names:
-            if len(name) < 3 or len(form) <= len(name):
-                continue
-            if form.endswith(name) and form[: -len(name)] in lexicon.compound_prefixes:
-                return True
-            if form.startswith(name) and form[len(name) :] in _SUFFIXES:
+        for cut in range(3, len(form) - 1):
+            head, tail = form[:cut], form[cut:]
+            if (len(tail) >= 3 and tail in names and head in lexicon.compound_prefixes) or (
+                head in names and tail in _SUFFIXES
+            ):
                 return True
     return False

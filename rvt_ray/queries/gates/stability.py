@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rvt_ray.config.settings import FactSettings
 from rvt_ray.queries.draft import Draft, Use
 from rvt_ray.queries.gates.base import Finding, judge
 from rvt_ray.queries.gates.jitter import jittered
 from rvt_ray.reasoning import Program, execute
-from rvt_ray.records import DigitalTwin
 from rvt_ray.twin.facts import Facts, Truth
 
 _READS_MASKS = {"near", "touching"}
@@ -19,13 +17,15 @@ class Stability:
     """Jittered twins of one clip, made when first needed and shared by its candidates.
 
     Args:
+        facts: of the twin as it was measured.
         draws: jittered twins per clip.
         seed: of the jitter.
     """
 
-    def __init__(self, twin: DigitalTwin, settings: FactSettings, draws: int, seed: int) -> None:
-        self._twin = twin
-        self._settings = settings
+    def __init__(self, facts: Facts, draws: int, seed: int) -> None:
+        self._base = facts
+        self._twin = facts.twin
+        self._settings = facts.settings
         self._draws = draws
         self._seed = seed
         self._facts: dict[bool, list[Facts]] = {}
@@ -53,9 +53,10 @@ class Stability:
 
     def _jittered(self, masks: bool) -> list[Facts]:
         if masks not in self._facts:
+            grid = self._base.view.gaps.grid if masks else None
             streams = np.random.SeedSequence(self._seed).spawn(self._draws)
             self._facts[masks] = [
-                Facts(jittered(self._twin, np.random.default_rng(stream), masks=masks), self._settings)
+                Facts(jittered(self._twin, np.random.default_rng(stream), grid), self._settings)
                 for stream in streams
             ]
         return self._facts[masks]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _TOKEN = re.compile(r"[a-z0-9]+")
 _SPELLED = re.compile(r"\b(?:[a-z][\s.\-_*]){2,}[a-z]\b")
@@ -20,9 +21,15 @@ def plain(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Words and numbers; hyphenated words fall into their parts."""
-    return _TOKEN.findall(plain(text))
+    return list(_tokens(text))
 
 
+@lru_cache(maxsize=8192)
+def _tokens(text: str) -> tuple[str, ...]:
+    return tuple(_TOKEN.findall(plain(text)))
+
+
+@lru_cache(maxsize=65536)
 def lemmas(token: str) -> frozenset[str]:
     """The token and what it may be the plural of."""
     found = {token}

@@ -107,10 +107,9 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
     if begin is not None:
         say(begin)
     say(event("still"))
-    say(*(event(p) for p in _MOTIONS))
     say(event("starts_moving"))
-    for use, text in _meetings(know, target, rng):
-        say((use, text))
+    say(*(event(p) for p in _MOTIONS))
+    say(*_meetings(know, target, rng))
     say(event("gets_hidden"))
     say(event("stops_moving"))
     leaves = event("leaves")
@@ -124,7 +123,11 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
 def _meetings(know: Knowledge, target: int, rng: random.Random) -> list[tuple[Use, str]]:
     found: list[tuple[Use, str]] = []
     met: set[int] = set()
+    still = Use("still", (target,))
     for predicate in _MEETINGS:
+        # That others move past it is their story.
+        if predicate == "changes_sides_with" and _holds(know, still):
+            continue
         for other in know.instances:
             name = know.name(other) if other != target else None
             use = Use(predicate, (target, other))

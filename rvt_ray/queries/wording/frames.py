@@ -138,8 +138,8 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "Take {np}: does it appear before or after {other}?",
         "Is {np} first seen before or after {other}?",
         "Compared with {other}, when does {np} show up: before or after?",
-        "Consider {np}: is it seen earlier or only after {other}, before or after?",
-        "Which is right: {np} appears before {other}, or after?",
+        "Think of {np}: is it seen before {other} or after?",
+        "Watch {np}: does it come before {other} or after?",
     ),
     "direction": (
         "Which way does {np} move?",
@@ -149,6 +149,10 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "In what direction is {np} moving?",
         "Tell me which way {np} goes.",
         "Say in which direction {np} moves.",
+        "Take {np}: in which direction does it move?",
+        "Consider {np}: which way is it heading?",
+        "Keep an eye on {np}: where does it go?",
+        "What is the direction of {np}?",
     ),
     "which_of": (
         "Which of these {vp}?",
@@ -167,6 +171,10 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "How long, more or less, can one see {np}?",
         "Estimate for how long {np} is visible.",
         "Give a rough idea of how long {np} can be seen.",
+        "Consider {np}: for about how long can it be seen?",
+        "Take {np}: how long, more or less, is it in view?",
+        "Think of {np}: roughly how long does one see it?",
+        "Watch {np}: about how long is it in view?",
     ),
     "summary": (
         "Describe what {np} {does} over the clip.",
@@ -182,6 +190,15 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "Report on {np}: what {does} {they} do?",
         "Explain what {np} {does} while the clip is running.",
         "Could you recount what {np} {does}?",
+        "Tell the story of {np}.",
+        "Watch {np}: what {does} {they} do from start to finish?",
+        "Take {np}: what happens to {it} over the clip?",
+        "In a few sentences, retell what happens to {np}.",
+        "Over the whole clip, what happens to {np}?",
+        "From start to finish, what becomes of {np}?",
+        "Give a short account of {np}.",
+        "Recount the actions of {np}.",
+        "Follow {np}: what happens to {it}?",
     ),
 }
 """Form -> frames. `docs/wording.md` lists the forms."""

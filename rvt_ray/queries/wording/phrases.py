@@ -227,7 +227,8 @@ PHRASES: dict[str, Phrases] = {
             "<be> there all along",
         ),
         cues=(
-            r"\b(whole time|start to finish|first moment to the last|all along|throughout|always|never leaves?)\b",
+            r"\b(whole time|start to finish|first moment to the last|all along|throughout|always)\b",
+            r"\bnever leaves?\b",
         ),
     ),
     "gets_hidden": Phrases(
@@ -331,7 +332,7 @@ PHRASES: dict[str, Phrases] = {
         cues=(r"\bhid(e|es|den|ing)\b|\bcover|\bblock|\bobscur",),
     ),
     "changes_sides_with": Phrases(
-        events=("<change> sides with {o}", "<swap> sides with {o}", "<end> up on the other side of {o}"),
+        events=("<change> sides with {o}", "<swap> sides with {o}", "<trade> sides with {o}"),
         cues=(r"\bsides?\b",),
     ),
 }

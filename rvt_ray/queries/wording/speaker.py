@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -86,7 +87,13 @@ class Speaker:
         self._rng = rng
         self._plain = plain
         self._forbidden = know.forbidden_names(candidate)
-        self._mentioned: dict[str, str] = {}
+        self._start()
+
+    def _start(self) -> None:
+        self._mentioned: dict[str, str] = {}  # anchor -> how it is called from now on
+        self._pending: set[str] = {self._program.target}  # to be introduced by a sentence already begun
+        self._spoken: set[Constraint] = set()
+        self._patterns: set[str] = set()  # adverbs of time used so far: not twice in a sentence
 
     def reference(self) -> Reference:
         """The target, worded once.
@@ -94,17 +101,31 @@ class Speaker:
         Raises:
             CannotSay: see the class.
         """
-        self._mentioned = {}
+        self._start()
         target = self._program.target
         many = len(self._candidate.target_ids) > 1
-        description = self._describe(target, parent=None)
-        noun = self._target_noun(many)
+        description = self._describe(target)
+        unsaid = [c.predicate for c in self._program.constraints if c not in self._spoken]
+        if unsaid:
+            raise CannotSay(f"not tied to the target: {', '.join(unsaid)}")
+        noun = description.noun or self._pick(self._know.generic_nouns(self._candidate.target_ids))
         said = [Said(f"<be> {a}") for a in description.adjectives] + description.clauses
+        if description.noun is not None:
+            said.insert(
+                0,
+                Said(
+                    f"<be> {self._know.lexicon.plural(noun)}"
+                    if many
+                    else f"<be> {english.article(noun)} {noun}"
+                ),
+            )
         if not said:
             raise CannotSay("the program says nothing about the target that can be put into words")
         joined = self._join(said)
         return Reference(
-            noun_phrase=self._noun_phrase("the", noun, description, many),
+            noun_phrase=self._noun_phrase(
+                "the", self._know.lexicon.plural(noun) if many else noun, description, many
+            ),
             clause_singular=inflect(joined, Form.SINGULAR),
             clause_plural=inflect(joined, Form.PLURAL),
             clause_base=inflect(joined, Form.BASE),
@@ -123,58 +144,46 @@ class Speaker:
 
     # -- descriptions -----------------------------------------------------------------------------
 
-    def _describe(self, variable: str, parent: str | None) -> Description:
+    def _describe(self, variable: str) -> Description:
+        """What the program says of a variable, and of what hangs on it."""
         out = Description()
-        own = [c for c in self._program.constraints if variable in c.args]
-        for constraint in (c for c in own if len(c.args) == 1):
-            self._unary(variable, constraint, out)
-        relations = [
-            c
-            for c in own
-            if len(c.args) == 2 and parent not in c.args and not self._said_elsewhere(c, variable)
-        ]
-        # Relations to anchors that need a clause of their own come last: nothing may follow them.
+        relations = []
+        for constraint in self._program.constraints:
+            if variable not in constraint.args or constraint in self._spoken:
+                continue
+            if len(constraint.args) == 1:
+                self._spoken.add(constraint)
+                self._unary(variable, constraint, out)
+            elif _other(constraint, variable) not in self._pending:
+                relations.append(constraint)
+            # Else the other one is still to be introduced, and will be said to relate to this one.
+        new = {_other(c, variable) for c in relations} - set(self._mentioned)
+        self._pending |= new
+        # An anchor that needs a clause of its own comes last: what follows it would seem to be said of it.
         relations.sort(key=lambda c: self._weight(_other(c, variable)))
         for constraint in relations:
             other = _other(constraint, variable)
+            self._spoken.add(constraint)
+            noun_phrase, heavy = self._anchor(other)
             turned = _from_view(constraint, variable)
-            noun_phrase, heavy = self._anchor(other, parent=variable)
             if isinstance(turned, str):
                 out.clauses.append(Said(turned.format(o=noun_phrase), heavy))
             else:
                 out.clauses.append(self._say(turned, noun_phrase, heavy=heavy))
-        out.clauses.sort(key=lambda said: said.heavy)
         return out
 
-    def _said_elsewhere(self, constraint: Constraint, variable: str) -> bool:
-        """A relation between two anchors that were both introduced before belongs to the first of them."""
-        order = self._depths()
-        other = _other(constraint, variable)
-        return order[other] < order[variable] or (order[other] == order[variable] and other < variable)
-
-    def _depths(self) -> dict[str, int]:
-        depth = {self._program.target: 0}
-        frontier = [self._program.target]
-        while frontier:
-            following = []
-            for variable in frontier:
-                for c in self._program.constraints:
-                    if variable in c.args and len(c.args) == 2:
-                        other = _other(c, variable)
-                        if other not in depth:
-                            depth[other] = depth[variable] + 1
-                            following.append(other)
-            frontier = following
-        for variable in self._program.variables:
-            if variable not in depth:
-                raise CannotSay(f"variable {variable!r} has no relation to the target")
-        return depth
-
     def _weight(self, variable: str) -> int:
+        """How many clauses an anchor will bring along."""
         return sum(
             1
             for c in self._program.constraints
-            if variable in c.args and c.predicate not in ("category", "colour", "attribute")
+            if variable in c.args
+            and c not in self._spoken
+            and (
+                c.predicate not in ("category", "colour", "attribute")
+                if len(c.args) == 1
+                else _other(c, variable) not in self._pending
+            )
         )
 
     def _unary(self, variable: str, constraint: Constraint, out: Description) -> None:
@@ -203,6 +212,9 @@ class Speaker:
         if variable != self._program.target and not self._is_forbidden(value):
             out.noun = value
             return
+        if not self._is_forbidden(value) and know.general_means_kind(value, value, self._candidate):
+            out.noun = value
+            return
         functions = [f for f in lexicon.functions(value) if know.function_means_kind(f[0], value)]
         if functions:
             out.clauses.append(Said(self._pick(self._pick(functions)[1])))
@@ -221,7 +233,7 @@ class Speaker:
         if self._is_forbidden(what):
             raise CannotSay(f"attribute {value!r} names the target")
         if name in ("material", "size", "pattern", "texture", "shape", "state", "age"):
-            out.adjectives.append({"metal": "metal", "wood": "wooden"}.get(what, what))
+            out.adjectives.append({"wood": "wooden", "medium": "medium-sized"}.get(what, what))
         elif name == "holding":
             out.clauses.append(Said(f"<hold> {english.article(what)} {what}"))
         elif name == "wearing":
@@ -235,7 +247,7 @@ class Speaker:
         phrases = self._know.lexicon.function_phrases.get(value)
         if phrases:
             return Said(self._pick(phrases))
-        return Said(self._pick((f"<be> something to {value}", f"would be something to {value}")))
+        return Said(self._pick((f"<be> something to {value}", f"<be> something one can {value}")))
 
     # -- phrases ----------------------------------------------------------------------------------
 
@@ -252,18 +264,21 @@ class Speaker:
         if CATALOGUE[constraint.predicate].value == "kind":
             kinds, kinds_heavy = self._range(constraint.value or "")
             group = "heavy" if kinds_heavy else group
-        options: list[str] = []
+        options: list[tuple[str, str]] = []  # phrase, adverb of time in it
         for place in phrases.places:
             for pattern in PLACE_SCOPES[constraint.scope][group]:
-                as_ = place.startswith("the ") and not pattern.startswith(("<be>", "always"))
-                as_ = as_ and "<be>" not in pattern
-                options.append(pattern.replace("{p}", f"as {place}" if as_ else place))
+                as_ = place.startswith("the ") and "<be>" not in pattern and not pattern.startswith("always")
+                options.append((pattern.replace("{p}", f"as {place}" if as_ else place), pattern))
         for state in phrases.states:
-            options += [pattern.replace("{s}", state) for pattern in STATE_SCOPES[constraint.scope][group]]
-        options += phrases.events
+            for pattern in STATE_SCOPES[constraint.scope][group]:
+                options.append((pattern.replace("{s}", state), pattern))
+        options += [(event, "") for event in phrases.events]
         if verb_first:
-            options = [o for o in options if o.startswith("<")] or options
-        text = self._allowed(options)
+            options = [o for o in options if o[0].startswith("<")] or options
+        fresh = [o for o in options if _adverb(o[1]) not in self._patterns]
+        text, pattern = self._allowed(fresh or options)
+        if constraint.scope is not None:
+            self._patterns.add(_adverb(pattern))
         text = text.replace("{k}", kinds).replace("{o}", other or "").strip()
         return Said(text, heavy or group == "heavy")
 
@@ -283,21 +298,27 @@ class Speaker:
             return f"of all those that {clause}", True
         raise CannotSay(f"a superlative among all of kind {kind!r} cannot be said without naming the kind")
 
-    def _anchor(self, variable: str, parent: str) -> tuple[str, bool]:
+    def _anchor(self, variable: str) -> tuple[str, bool]:
         """The noun phrase of an anchor and whether it holds a relative clause."""
         if variable in self._mentioned:
             return self._mentioned[variable], False
-        self._mentioned[variable] = "that same one"
-        description = self._describe(variable, parent)
+        self._pending.discard(variable)
+        first = not self._mentioned
+        self._mentioned[variable] = "it"
+        description = self._describe(variable)
         bound = self._candidate.anchors.get(variable, ())
         noun = description.noun or self._pick(self._know.generic_nouns(bound))
-        if any(name.endswith(f" {noun}") for name in self._mentioned.values()):
-            again = None  # "that same ball" would not say which of two balls
-        else:
-            again = f"that same {noun}"
         article = self._article(variable)
         text = self._noun_phrase(article, noun, description, many=False, named=description.noun is not None)
-        self._mentioned[variable] = again or text
+        # "it" is clear while there is one anchor only; "that same ball" while there is one ball only.
+        alike = any(name.endswith(f" {noun}") for v, name in self._mentioned.items() if v != variable)
+        if first and len(self._program.variables) == 2:
+            again = "it"
+        elif alike or description.noun is None:
+            again = text if description.noun is not None or not description.clauses else f"that same {noun}"
+        else:
+            again = f"that same {noun}"
+        self._mentioned[variable] = again
         return text, bool(description.clauses)
 
     def _article(self, variable: str) -> str:
@@ -337,16 +358,12 @@ class Speaker:
     def _pick(self, options: Sequence[_T]) -> _T:
         return options[0] if self._plain else self._rng.choice(options)
 
-    def _allowed(self, options: Sequence[str]) -> str:
+    def _allowed(self, options: Sequence[tuple[str, str]]) -> tuple[str, str]:
         """One option that does not happen to hold a forbidden word ("left-hand", when a hand is meant)."""
-        clean = [o for o in options if not self._know.names_in(o, self._forbidden)]
+        clean = [o for o in options if not self._know.names_in(o[0], self._forbidden)]
         if not clean:
-            raise CannotSay(f"every phrase like {options[0]!r} names the target")
+            raise CannotSay(f"every phrase like {options[0][0]!r} names the target")
         return self._pick(clean)
-
-    def _target_noun(self, many: bool) -> str:
-        noun = self._pick(self._know.generic_nouns(self._candidate.target_ids))
-        return self._know.lexicon.plural(noun) if many else noun
 
     def _is_forbidden(self, word: str) -> bool:
         return bool(self._know.names_in(word, self._forbidden))
@@ -358,6 +375,11 @@ class Speaker:
             else self._candidate.anchors.get(variable, ())
         )
         return bool(bound) and all(self._know.is_person(i) for i in bound)
+
+
+def _adverb(pattern: str) -> str:
+    """The time words of a pattern: "<be> {p} at the start" -> "at the start"."""
+    return re.sub(r"<be>|\{[ps]\}", "", pattern).strip()
 
 
 def _other(constraint: Constraint, variable: str) -> str:

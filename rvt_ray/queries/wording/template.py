@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,10 @@ from rvt_ray.queries.wording.frames import FRAMES
 from rvt_ray.queries.wording.speaker import CannotSay, Speaker
 
 VERSION = "template@1"
-_DRAWS = 14
+_DRAWS = 10
+_MAX_INNER_WORDS = 8
+_GOES_ON = re.compile(r"\{np\} ?[a-z{]")
+"""A sentence that goes on after the description: hard to read where that has clauses of its own."""
 _MAX_LIKENESS = 0.8
 """Paraphrases are at most this alike (Jaccard of word 3-grams)."""
 
@@ -93,9 +97,14 @@ class TemplateWriter:
         speaker = Speaker(self._know, draft.candidate, self._rng)
         order = self._rng.sample(frames, len(frames))
         texts: dict[str, None] = {}
-        for i in range(_DRAWS):
+        for i in range(2 * _DRAWS):
             text = self._fill(order[i % len(order)], draft, speaker)
-            texts.setdefault(text)
+            if text is not None:
+                texts.setdefault(text)
+            if len(texts) == _DRAWS:
+                break
+        if not texts:
+            raise CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")
         return list(texts)
 
     def _frames(self, draft: Draft) -> list[str]:
@@ -115,8 +124,11 @@ class TemplateWriter:
             raise CannotSay(f"every sentence frame of {form!r} names the target")
         return clean
 
-    def _fill(self, frame: str, draft: Draft, speaker: Speaker) -> str:
+    def _fill(self, frame: str, draft: Draft, speaker: Speaker) -> str | None:
+        """A filled frame; null where a long description would stand in its middle."""
         reference = speaker.reference()
+        if len(reference.noun_phrase.split()) > _MAX_INNER_WORDS and _GOES_ON.search(frame):
+            return None
         counted = draft.form == "count"
         many = reference.many
         asked = ""
@@ -124,14 +136,15 @@ class TemplateWriter:
             constraint, other = draft.checked
             subject = "they" if many else "it"
             asked = question(subject, speaker.verb_phrase(constraint, other), many)
-        nouns = self._know.lexicon.plural(reference.noun) if not many else reference.noun
+        # "How many ones" is no English.
+        noun = "thing" if counted and reference.noun == "one" else reference.noun
         return sentence(
             frame.format(
                 np=reference.noun_phrase,
                 vp=reference.clause_plural if many or counted else reference.clause_singular,
                 vb=reference.clause_base,
                 noun=reference.noun,
-                nouns=nouns,
+                nouns=self._know.lexicon.plural(noun),
                 it="them" if many else "it",
                 **{"is": "are" if many else "is", "does": "do" if many else "does"},
                 fares="fare" if many else "fares",
