@@ -91,7 +91,8 @@ def twin_show(args: argparse.Namespace) -> int:
     if len(matches) != 1:
         some = ", ".join((matches or ids)[:5])
         raise ConfigError(
-            f"{args.out}: {len(matches)} twins match {args.clip!r}; {'some of them' if matches else 'there are'}: {some}"
+            f"{args.out}: {len(matches)} twins match {args.clip!r}; "
+            f"{'some of them' if matches else 'there are'}: {some}"
         )
     twin = corpus.twin(matches[0])
     if twin is None:
@@ -100,8 +101,8 @@ def twin_show(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(to_paper_json(twin), ensure_ascii=False) + "\n")
         return OK
     say(
-        f"{twin.clip_id}: {twin.num_frames} frames {twin.width}x{twin.height}, camera {twin.scene.camera_motion}, "
-        f"depth {twin.depth_kind}"
+        f"{twin.clip_id}: {twin.num_frames} frames {twin.width}x{twin.height}, "
+        f"camera {twin.scene.camera_motion}, depth {twin.depth_kind}"
     )
     for instance in twin.instances:
         seen = sum(instance.track.visible)

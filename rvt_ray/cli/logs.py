@@ -9,7 +9,8 @@ _LEVELS = {-1: logging.WARNING, 0: logging.INFO, 1: logging.DEBUG}
 
 
 def configure_logging(verbosity: int) -> None:
-    """Set up the package's logger. -1: warnings and errors; 0: progress; 1: more; 2: other packages as well."""
+    """Set up the package's logger. -1: warnings and errors; 0: progress; 1: more; 2: other packages as
+    well."""
     terminal = sys.stderr.isatty()
     handler = logging.StreamHandler()
     if terminal:

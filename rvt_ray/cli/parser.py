@@ -8,8 +8,8 @@ from typing import Any
 
 from rvt_ray import __version__
 
-_EXITS = """exit codes: 0 done; 1 unexpected error, or `validate` found problems; 2 wrong option, setting, path or
-resource; 3 done, but more rows failed than run.max_failed_share allows; 130 interrupted."""
+_EXITS = """exit codes: 0 done; 1 unexpected error, or `validate` found problems; 2 wrong option, setting,
+path or resource; 3 done, but more rows failed than run.max_failed_share allows; 130 interrupted."""
 
 _RUNS = (
     ("build", "everything: sources to finalised corpus", True),

@@ -1,15 +1,16 @@
 """Bounded starts: a row that kills or hangs its process ends in the failures table, and takes nobody along.
 
 Before a row is worked on, its worker leaves a marker; when the row ends, in whatever way Python can still
-speak of, the marker goes. A marker that is found later belongs to a start that ended in the death of the process:
+speak of, the marker goes. A marker that is found later belongs to a start that ended in the death of the
+process:
 
-* The deadline is kept by `faulthandler`'s C thread, which needs no GIL: also a native call that hangs while it
-  holds the GIL is ended. It writes the stack into the marker's trace file and exits the process; the trace is
-  how the next process knows that this start timed out.
-* Without a trace the process was killed (a segfault, the OOM killer, `kill -9`). After `max_attempts` such starts
-  the row is condemned without being run.
-* Rows that shared a process when it died (`generate` keeps several in flight) are only suspects: each is then run
-  alone, and only a death alone condemns.
+* The deadline is kept by `faulthandler`'s C thread, which needs no GIL: also a native call that hangs
+  while it holds the GIL is ended. It writes the stack into the marker's trace file and exits the process;
+  the trace is how the next process knows that this start timed out.
+* Without a trace the process was killed (a segfault, the OOM killer, `kill -9`). After `max_attempts` such
+  starts the row is condemned without being run.
+* Rows that shared a process when it died (`generate` keeps several in flight) are only suspects: each is
+  then run alone, and only a death alone condemns.
 * Starts that a *whole run* took along with it (a driver that was killed, a machine that went away) say little
   about the row: they count a third.
 """
@@ -154,8 +155,8 @@ class Attempts:
 
     @contextlib.contextmanager
     def deadline(self, key: str, n: int) -> Iterator[None]:
-        """End this process when the block takes longer than the deadline, even inside native code that holds the
-        GIL. One row at a time per process: the timer is the process's only one."""
+        """End this process when the block takes longer than the deadline, even inside native code that
+        holds the GIL. One row at a time per process: the timer is the process's only one."""
         trace = self.open_trace(key, n)
         try:
             faulthandler.dump_traceback_later(self.timeout_s, exit=True, file=trace)

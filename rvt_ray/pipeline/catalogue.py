@@ -1,7 +1,7 @@
 """What the sources offer, and what became of it: videos -> clips -> keys of each stage's ledger.
 
-The catalogue (which videos belong to the corpus, as this run's sources say) is written down when the sources were
-read, so that `generate` and `finalise` need no sources. Everything else is read off the ledgers.
+The catalogue (which videos belong to the corpus, as this run's sources say) is written down when the
+sources were read, so that `generate` and `finalise` need no sources. Everything else is read off the ledgers.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Catalogue:
             content = json.loads(storage.read(CATALOGUE))
         except FileNotFoundError as error:
             raise ConfigError(
-                f"{storage.root}: nothing was staged here yet. Run `rvt-ray perceive` or `rvt-ray build` first"
+                f"{storage.root}: nothing was staged here yet. Run `rvt-ray perceive` or `build` first"
             ) from error
         return cls(
             [Video(v["key"], SourceItem(**v["item"])) for v in content["videos"]],

@@ -1,11 +1,11 @@
 """Staging -> the corpus: sorted, sized shards with a manifest that is written last.
 
-Byte-identical by construction: shards hold only what the stage files' rows hold, in the order of ids, cut by the rows'
-own size. What depends on time, host or number of starts is in the manifest or nowhere.
+Byte-identical by construction: shards hold only what the stage files' rows hold, in the order of ids, cut
+by the rows' own size. What depends on time, host or number of starts is in the manifest or nowhere.
 
-Order of steps, so that "manifest present" always means "all shards are there and belong together": new shards into a
-scratch folder, remove the old manifest, swap the shards, write the new manifest. A crash in between leaves a root
-without manifest, and the same command finishes it.
+Order of steps, so that "manifest present" always means "all shards are there and belong together": new
+shards into a scratch folder, remove the old manifest, swap the shards, write the new manifest. A crash in
+between leaves a root without manifest, and the same command finishes it.
 """
 
 from __future__ import annotations

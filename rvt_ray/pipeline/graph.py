@@ -39,8 +39,8 @@ def run_graph(
     """Run the rows of one stage until each has ended in the ledger.
 
     If Ray gives the graph up (a node went away with the object store, an actor used up its restarts), what is
-    left is started again: the ledger makes that safe. Given up twice in a row without a single row having ended
-    in between is an error.
+    left is started again: the ledger makes that safe. Given up twice in a row without a single row having
+    ended in between is an error.
 
     Raises:
         ConfigError: a worker could not be built (missing weights, package, ...).

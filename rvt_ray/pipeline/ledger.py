@@ -4,8 +4,8 @@
     <out>/_staging/<stage>/<fingerprint>/<2 hex>/<key>.failed.parquet   one row of the failures table
 
 A file appears as a whole or not at all, holds everything that one clip (or video) gave, and is written by the
-worker that made it, at once. What must not stand in the corpus (seconds, attempts, hosts) travels in the Parquet
-footer's metadata.
+worker that made it, at once. What must not stand in the corpus (seconds, attempts, hosts) travels in the
+Parquet footer's metadata.
 """
 
 from __future__ import annotations

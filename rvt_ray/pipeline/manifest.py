@@ -1,4 +1,5 @@
-"""manifest.json: what the corpus is made of, by whom, and that nothing was lost. Present = the run is complete."""
+"""manifest.json: what the corpus is made of, by whom, and that nothing was lost. Present = the run is
+complete."""
 
 from __future__ import annotations
 

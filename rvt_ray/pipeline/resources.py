@@ -43,7 +43,8 @@ def ray_session(run: RunSettings, *, verbose: bool = False) -> Iterator[None]:
         ray.init(**kwargs, log_to_driver=verbose, logging_level=logging.INFO if verbose else logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise ConfigError(
-            f"run.address {run.address!r}: no Ray there: {error}. `--set run.address=local` starts one for this run"
+            f"run.address {run.address!r}: no Ray there: {error}. "
+            "`--set run.address=local` starts one for this run"
         ) from error
     quieten()
     try:
@@ -73,9 +74,9 @@ def quieten() -> None:
 def pool_options(pool: PoolSettings, rows: int, max_attempts: int, in_flight: int = 1) -> dict[str, Any]:
     """Arguments of `map_batches` for an actor pool: the only place that knows Ray's names for these things.
 
-    Every bad row may take its process with it up to `max_attempts` times, and each time the rows that wait behind
-    it on the same actor are started again: so Ray's own counters are sized by the rows, and the real bound on each
-    row's starts is the marker file that `attempts` keeps.
+    Every bad row may take its process with it up to `max_attempts` times, and each time the rows that wait
+    behind it on the same actor are started again: so Ray's own counters are sized by the rows, and the
+    real bound on each row's starts is the marker file that `attempts` keeps.
 
     Args:
         rows: how many rows the graph has.

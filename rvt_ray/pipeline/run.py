@@ -142,7 +142,7 @@ class Run:
         missing = sum(clip.perceive not in twins for clip in indexed.clips)
         if missing or indexed.missing:
             logger.warning(
-                "%d clips have no twin yet and %d videos are not indexed: run `rvt-ray perceive` (or `build`) "
+                "%d clips have no twin yet and %d videos are not indexed: run `rvt-ray perceive` or `build` "
                 "with the same settings first to have them asked about",
                 missing,
                 len(indexed.missing),

@@ -28,8 +28,8 @@ class Shard:
 class ShardWriter:
     """Writes one table's shards into a scratch folder, holding at most one row group in memory.
 
-    A row group is cut by bytes (mask strings make rows of very different size), a shard by bytes and rows; both
-    before compression, so that the cuts depend on the rows alone.
+    A row group is cut by bytes (mask strings make rows of very different size), a shard by bytes and rows;
+    both before compression, so that the cuts depend on the rows alone.
 
     Args:
         folder: scratch folder, exists.

@@ -128,8 +128,8 @@ class AsyncStage:
             await self._worker.close()
 
     def __del__(self) -> None:
-        # Ray Data drops the callable, from another thread than the loop's, when the pool winds down: the engine
-        # must go before the process does.
+        # Ray Data drops the callable, from another thread than the loop's, when the pool winds down: the
+        # engine must go before the process does.
         loop = getattr(self, "_loop", None)
         if loop is None or self._closed or not loop.is_running() or asyncio._get_running_loop() is loop:
             return
@@ -180,8 +180,9 @@ class SharedGate:
 
 
 class StallWatch:
-    """Ends the process when its event loop stands still for longer than the deadline, as a native call or a busy
-    loop in one coroutine makes it. A heartbeat on the loop re-arms `faulthandler`'s timer while work is in flight."""
+    """Ends the process when its event loop stands still for longer than the deadline, as a native call or
+    a busy loop in one coroutine makes it. A heartbeat on the loop re-arms `faulthandler`'s timer while
+    work is in flight."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
@@ -235,7 +236,8 @@ def receipts_table(receipts: list[Receipt]) -> pa.Table:
 
 
 def _limit_threads(num_cpus: float) -> None:
-    """Keep OpenCV and BLAS of this process to the CPUs that the pool asked for. Effective before their import."""
+    """Keep OpenCV and BLAS of this process to the CPUs that the pool asked for. Effective before their
+    import."""
     threads = str(max(1, round(num_cpus)))
     for name in ("OPENCV_FOR_THREADS_NUM", "OMP_NUM_THREADS"):
         os.environ.setdefault(name, threads)

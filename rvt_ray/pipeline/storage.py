@@ -1,8 +1,8 @@
 """Whole files under one output root, on a local disk or at any fsspec URI.
 
 The only promise that the ledger needs: a name either holds a whole file or does not exist. Locally that is
-tmp + fsync + rename in the same folder; an object store gives it by itself, since a put is visible only when it
-is complete.
+tmp + fsync + rename in the same folder; an object store gives it by itself, since a put is visible only
+when it is complete.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class Storage:
         _fsync_folder(path.parent)
 
     def scratch(self, name: str) -> Path:
-        """An empty local folder for files on their way to `publish`: below the root when that is local, so that
-        publishing is a rename."""
+        """An empty local folder for files on their way to `publish`: below the root when that is local, so
+        that publishing is a rename."""
         if self.is_local:
             folder = Path(self.root, name)
         else:
@@ -198,7 +198,8 @@ class Storage:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise ConfigError(
-                    f"--out {self.root}: another rvt-ray run is writing here. Wait for it, or give another --out"
+                    f"--out {self.root}: another rvt-ray run is writing here. "
+                    "Wait for it, or give another --out"
                 ) from error
             yield
 

@@ -53,8 +53,8 @@ class Report:
 
 
 def validate_corpus(out: str | Path) -> Report:
-    """Check files against the manifest, tables against their schemas, ids, the conservation law, every twin and
-    every sample; never raises for a bad corpus.
+    """Check files against the manifest, tables against their schemas, ids, the conservation law, every
+    twin and every sample; never raises for a bad corpus.
 
     Args:
         out: folder of the corpus.

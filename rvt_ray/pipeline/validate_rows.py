@@ -8,6 +8,7 @@ from rvt_ray.masks import rle
 from rvt_ray.records import Box, ClipRecord, DigitalTwin, Instance, Sample, Task
 
 _BOX_TOLERANCE = 1e-6
+_ANNOTATED = {True: "but every target is annotated there", False: "but a target is not annotated there"}
 Executor = Callable[[str], tuple[set[int], set[int]]]
 
 
@@ -107,36 +108,42 @@ def _check_task_columns(sample: Sample) -> Iterator[str]:
         yield f"the answer {sample.answer!r} is not among the choices"
 
 
-def _check_masks(masks: list[str], targets: list[Instance], clip: ClipRecord) -> Iterator[str]:
+def _check_masks(masks: list[str | None], targets: list[Instance], clip: ClipRecord) -> Iterator[str]:
     if len(masks) != clip.num_frames:
         yield f"{len(masks)} masks for {clip.num_frames} frames"
         return
-    truth = _masks_by_frame(targets)
+    truth = _by_frame(targets, clip.num_frames)
     for frame, text in enumerate(masks):
+        parts = truth[frame]
+        if (text is None) != (parts is None):
+            yield f"frame {frame}: the mask is {'null' if text is None else 'set'}, {_ANNOTATED[parts is not None]}"
+        if text is None or parts is None:
+            continue
         try:
             rle.check(text, clip.height, clip.width)
         except ValueError as error:
             yield f"frame {frame}: mask: {error}"
             continue
-        union = rle.union(truth.get(frame, []), clip.height, clip.width)
+        union = rle.union([instance.track.rle[i] or "" for instance, i in parts], clip.height, clip.width)
         if text != union and rle.iou(text, union, clip.height, clip.width) != 1.0:
             yield f"frame {frame}: the mask is not the union of the targets' masks in the twin"
 
 
-def _check_boxes(boxes: list[list[Box]], targets: list[Instance], clip: ClipRecord) -> Iterator[str]:
+def _check_boxes(boxes: list[list[Box] | None], targets: list[Instance], clip: ClipRecord) -> Iterator[str]:
     if len(boxes) != clip.num_frames:
         yield f"boxes of {len(boxes)} frames for {clip.num_frames}"
         return
-    truth: dict[int, list[tuple[float, ...]]] = {}
-    for instance in targets:
-        track = instance.track
-        for i, frame in enumerate(track.frame_idx):
-            if track.visible[i]:
-                box = (track.box_x[i], track.box_y[i], track.box_w[i], track.box_h[i])
-                truth.setdefault(frame, []).append(tuple(v or 0.0 for v in box))
+    truth = _by_frame(targets, clip.num_frames)
     for frame, found in enumerate(boxes):
+        parts = truth[frame]
+        if (found is None) != (parts is None):
+            yield (
+                f"frame {frame}: boxes are {'null' if found is None else 'set'}, {_ANNOTATED[parts is not None]}"
+            )
+        if found is None or parts is None:
+            continue
         given = sorted((b.x, b.y, b.w, b.h) for b in found)
-        wanted = sorted(truth.get(frame, []))
+        wanted = sorted(_box(instance, i) for instance, i in parts if instance.track.visible[i])
         same = len(given) == len(wanted) and all(
             abs(a - b) <= _BOX_TOLERANCE
             for one, other in zip(given, wanted, strict=True)
@@ -144,6 +151,26 @@ def _check_boxes(boxes: list[list[Box]], targets: list[Instance], clip: ClipReco
         )
         if not same:
             yield f"frame {frame}: boxes {given}, the targets' are {wanted}"
+
+
+def _box(instance: Instance, i: int) -> tuple[float, float, float, float]:
+    track = instance.track
+    return (track.box_x[i] or 0.0, track.box_y[i] or 0.0, track.box_w[i] or 0.0, track.box_h[i] or 0.0)
+
+
+def _by_frame(targets: list[Instance], frames: int) -> list[list[tuple[Instance, int]] | None]:
+    """Per clip frame each target with its place in its track; null where a target is not annotated."""
+    places = []
+    for instance in targets:
+        track = instance.track
+        annotated = {f: i for i, f in enumerate(track.frame_idx) if track.rle[i] is not None}
+        places.append((instance, annotated))
+    return [
+        [(instance, annotated[frame]) for instance, annotated in places]
+        if all(frame in annotated for _, annotated in places)
+        else None
+        for frame in range(frames)
+    ]
 
 
 def _check_program(sample: Sample, execute: Executor) -> Iterator[str]:
@@ -158,12 +185,3 @@ def _check_program(sample: Sample, execute: Executor) -> Iterator[str]:
             f"program gives certain {sorted(certain)} and possible {sorted(possible)}, "
             f"the targets are {sorted(targets)}"
         )
-
-
-def _masks_by_frame(targets: list[Instance]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for instance in targets:
-        for frame, text in zip(instance.track.frame_idx, instance.track.rle, strict=True):
-            if text is not None:
-                found.setdefault(frame, []).append(text)
-    return found

@@ -1,7 +1,7 @@
 """What one worker does with one row, without Ray: a pure function per stage, and the guard around it.
 
-The guard turns whatever happens to a row into one staged file: a result, or a failure with its code. It is the only
-place where a broad `except` is right.
+The guard turns whatever happens to a row into one staged file: a result, or a failure with its code. It is
+the only place where a broad `except` is right.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Guard:
 
 
 def failure_of(row: Row, stage: Stage, error: BaseException) -> Failure:
-    """The failure row of an exception. What a clip's own error says is kept; anything else gets the end of its
-    traceback, without the addresses that change from run to run."""
+    """The failure row of an exception. What a clip's own error says is kept; anything else gets the end of
+    its traceback, without the addresses that change from run to run."""
     if _process_is_broken(error):
         # No later row can succeed in this process. Its marker stays, so this start counts.
         logger.error("%s: ending this process: %s", row.name, error)

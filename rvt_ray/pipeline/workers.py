@@ -98,7 +98,8 @@ class GenerateWorker:
         kept, refused = len(outcome.samples), len(outcome.rejects)
         if outcome.candidates != kept + refused:
             raise AssertionError(
-                f"{outcome.candidates} candidates, but {kept} samples + {refused} rejects: a candidate was lost"
+                f"{outcome.candidates} candidates, but {kept} samples + {refused} rejects: "
+                "a candidate was lost"
             )
         counts = {"samples": kept, "rejects": refused}
         return Work(staged_table(outcome.samples, outcome.rejects), {"counts": counts})
@@ -138,7 +139,8 @@ def index_row(video: Video) -> Row:
 
 
 def clip_row(clip: Clip, key: str, video: Video) -> Row:
-    """The row of a clip for the perceive or generate stage; `key` is the clip's key in that stage's ledger."""
+    """The row of a clip for the perceive or generate stage; `key` is the clip's key in that stage's
+    ledger."""
     item = video.item
     return Row(
         key,

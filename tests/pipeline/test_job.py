@@ -148,12 +148,10 @@ def test_workers_that_die_while_starting_end_the_run_instead_of_looping(tmp_path
 def test_a_backend_that_refuses_to_be_built_is_the_users_error(tmp_path: Path) -> None:
     videos, out = make_videos(tmp_path / "videos", 1), tmp_path / "out"
     config = config_for(videos)
-    with (
-        job.open_run(config, out, list(Stage), bar=False) as run,
-        pytest.raises(ConfigError, match="weights are not here"),
-    ):
+    with job.open_run(config, out, list(Stage), bar=False) as run:
         run.workers[Stage.INDEX] = "tests.pipeline.fakes:Unbuildable"
-        run.index()
+        with pytest.raises(ConfigError, match="weights are not here"):
+            run.index()
 
 
 def test_a_pool_that_cannot_start_is_refused_at_once(tmp_path: Path) -> None:

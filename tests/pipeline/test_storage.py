@@ -84,9 +84,12 @@ def test_a_killed_writer_leaves_a_whole_file_and_its_litter_is_swept(tmp_path: P
 
 
 def test_a_second_run_on_the_same_folder_is_refused(tmp_path: Path) -> None:
-    with Storage(tmp_path).lock():
-        with pytest.raises(ConfigError, match="another rvt-ray run"), Storage(tmp_path).lock():
-            pass
+    with (
+        Storage(tmp_path).lock(),
+        pytest.raises(ConfigError, match="another rvt-ray run"),
+        Storage(tmp_path).lock(),
+    ):
+        pass
     with Storage(tmp_path).lock():
         pass
 

@@ -39,7 +39,8 @@ def part(out: Path, table: str) -> Path:
 
 
 def edit(out: Path, table: str, change: Callable[[list[dict[str, Any]]], Any], *, seal: bool = True) -> None:
-    """Change a table's rows; `seal` mends checksum and row counts, so that only the rows themselves are wrong."""
+    """Change a table's rows; `seal` mends checksum and row counts, so that only the rows themselves are
+    wrong."""
     path = part(out, table)
     rows = pq.read_table(path).to_pylist()
     change(rows)
@@ -141,6 +142,21 @@ def test_a_box_beside_its_mask_is_found(corpus: Path) -> None:
 
     edit(corpus, "twins", shift)
     assert "frame 1: box" in problems(corpus)
+
+
+def test_a_frame_that_the_twin_annotates_may_not_be_null(corpus: Path) -> None:
+    edit(corpus, "samples", lambda rows: rows[0]["masks"].__setitem__(1, None))
+    assert "frame 1: the mask is null, but every target is annotated there" in problems(corpus)
+
+
+def test_a_frame_that_the_twin_does_not_annotate_must_be_null(corpus: Path) -> None:
+    def forget(rows: list[dict[str, Any]]) -> None:
+        track = rows[0]["instances"][0]["track"]
+        for name in track:
+            track[name].pop()
+
+    edit(corpus, "twins", forget)
+    assert "frame 3: the mask is set, but a target is not annotated there" in problems(corpus)
 
 
 def test_grounding_boxes_are_compared_with_the_twin(corpus: Path) -> None:
