@@ -5,7 +5,6 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from rvt_ray.backends import explain
-from rvt_ray.masks import rle
 from rvt_ray.perception.files import bad_annotation, find, read_json
 from rvt_ray.records import ClipRecord
 from rvt_ray.synthetic.annotation import ClipAnnotation
@@ -23,10 +22,4 @@ def read_truth(clip: ClipRecord, uri: str) -> tuple[str, ClipAnnotation]:
         truth = ClipAnnotation.model_validate(data)
     except ValidationError as error:
         raise bad_annotation(file, explain(error, ClipAnnotation)) from error
-    for item in truth.objects:
-        for frame, text in enumerate(item.rle):
-            try:
-                rle.check(text, truth.height, truth.width)
-            except ValueError as error:
-                raise bad_annotation(file, f"objects[id {item.instance_id}].rle[{frame}]: {error}") from error
     return file, truth

@@ -116,7 +116,7 @@ def _extent(part: Part) -> npt.NDArray[np.float64]:
 
 def _flat(part: Part) -> float:
     x, _, z = _extent(part)
-    return float(max(x, z))
+    return math.hypot(x, z) if part.shape == "box" else float(max(x, z))
 
 
 def _up(part: Part) -> float:

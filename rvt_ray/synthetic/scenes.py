@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from rvt_ray.synthetic.background import BACKDROP_Z, nearest_ground
 from rvt_ray.synthetic.kinds import COLOURS, KINDS
@@ -175,39 +176,54 @@ class _Stage:
             if fault == 0:
                 break
         assert best is not None
-        self.placed.append(best[1])
+        self._accept(best[1])
 
     def _measure(self, spec: ObjectSpec) -> _Placed:
         positions = spec.positions(self.spec.num_frames)
         middle = positions + np.array([0.0, spec.tall / 2, 0.0])
-        centres = np.stack([self.camera.project(p, i) for i, p in enumerate(middle)])
+        centres = self.camera.project_each(middle)
         radii = self.camera.focal * self.camera.zoom * 0.5 * (spec.radius + spec.tall / 2) / positions[:, 2]
         return _Placed(spec, positions, centres, radii)
 
     def _fault(self, candidate: _Placed) -> float:
         """How far the scene with this object falls short: 0 is good."""
-        fault = 0.0
-        for other in self.placed:
-            gap = np.hypot(*(candidate.positions - other.positions)[:, [0, 2]].T)
-            short = 0.9 * (candidate.spec.radius + other.spec.radius) - gap
-            apart = np.abs(candidate.positions[:, 1] - other.positions[:, 1]) > 1.2 * candidate.spec.tall
-            fault += float(np.clip(np.where(apart, 0, short), 0, None).max())
-        scene = [*self.placed, candidate]
-        for item in scene:
-            missing = _MIN_SEEN_SHARE - self._seen_share(item, scene)
-            # Being seen weighs more than not touching.
-            fault += 100 * max(missing, 0.0)
-        return fault
+        own = self._in_view(candidate)
+        fault, seen = 0.0, own[None]
+        if self.placed:
+            others = self.positions - candidate.positions
+            gap = np.hypot(others[..., 0], others[..., 2])
+            short = 0.9 * (candidate.spec.radius + self.reach[:, None]) - gap
+            apart = np.abs(others[..., 1]) > 1.2 * candidate.spec.tall
+            fault = float(np.clip(np.where(apart, 0, short), 0, None).max(axis=1).sum())
+            away = self.centres - candidate.centres
+            distance, nearer = np.hypot(away[..., 0], away[..., 1]), others[..., 2] < 0
+            own = own & ~((distance < self.radii) & nearer).any(axis=0)
+            seen = np.concatenate([self.seen & ~((distance < candidate.radii) & ~nearer), own[None]])
+        missing = np.clip(_MIN_SEEN_SHARE - seen.mean(axis=1), 0, None).sum()
+        # Being seen weighs more than not touching.
+        return fault + 100 * float(missing)
 
-    def _seen_share(self, item: _Placed, scene: list[_Placed]) -> float:
-        """Share of frames on which the object's middle is in view and no nearer disc covers it."""
+    def _in_view(self, item: _Placed) -> npt.NDArray[np.bool_]:
+        """Per frame: the object's middle lies inside the picture."""
         x, y = item.centres.T
-        seen = (x > 0) & (x < self.spec.width - 1) & (y > 0) & (y < self.spec.height - 1)
-        for other in scene:
-            if other is not item:
-                cover = np.hypot(*(item.centres - other.centres).T) < other.radii
-                seen &= ~(cover & (other.positions[:, 2] < item.positions[:, 2]))
-        return float(seen.mean())
+        inside: npt.NDArray[np.bool_] = (
+            (x > 0) & (x < self.spec.width - 1) & (y > 0) & (y < self.spec.height - 1)
+        )
+        return inside
+
+    def _accept(self, item: _Placed) -> None:
+        """Add an object; what the checks of the next one need is kept stacked."""
+        self.placed.append(item)
+        self.positions = np.stack([p.positions for p in self.placed])
+        self.centres = np.stack([p.centres for p in self.placed])
+        self.radii = np.stack([p.radii for p in self.placed])
+        self.reach = np.array([p.spec.radius for p in self.placed])
+        # An object's middle is seen where it is in view and no nearer disc covers it.
+        away = self.centres[:, None] - self.centres
+        cover = np.hypot(away[..., 0], away[..., 1]) < self.radii
+        nearer = self.positions[None, :, :, 2] < self.positions[:, None, :, 2]
+        view = np.stack([self._in_view(p) for p in self.placed])
+        self.seen: npt.NDArray[np.bool_] = view & ~(cover & nearer).any(axis=1)
 
     def _key(self, spec: ObjectSpec, frame: float, share: float, z: float, y: float = 0.0) -> Key:
         """The place at depth z that is seen at this share of the frame's width, at this frame."""

@@ -12,7 +12,7 @@ from rvt_ray.synthetic.kinds import Shape
 Array = npt.NDArray[np.float64]
 Triple = tuple[Array, Array, Array]
 
-_TORUS_STEPS = 48
+_TORUS_STEPS = 256  # few rays need many: those that graze the near side on their way to the far one
 _TORUS_EPS = 1e-4
 
 

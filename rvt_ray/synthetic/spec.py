@@ -184,6 +184,12 @@ class Camera:
         reference = np.stack([self.focal * x / z, self.focal * (self.height - y) / z + self.horizon], axis=-1)
         return np.asarray(self.centre + self.zoom[frame] * reference + self.shift[frame], np.float64)
 
+    def project_each(self, points: Array) -> Array:
+        """One world point per frame (num_frames, 3) to its pixel on that frame (num_frames, 2)."""
+        x, y, z = points.T
+        reference = np.stack([self.focal * x / z, self.focal * (self.height - y) / z + self.horizon], axis=1)
+        return np.asarray(self.centre + self.zoom[:, None] * reference + self.shift, np.float64)
+
     def rays(self, u: Array, v: Array, frame: int) -> tuple[Array, Array]:
         """x and y of the direction (x, y, 1) through pixels; the ray's parameter is the depth in metres."""
         scale = self.focal * self.zoom[frame]

@@ -3,7 +3,9 @@ not visible."""
 
 from __future__ import annotations
 
+from rvt_ray.masks import rle
 from rvt_ray.perception.base import TrackDraft
+from rvt_ray.perception.files import bad_annotation
 from rvt_ray.perception.segment.annotations.common import Label, TrackCollector, fit
 from rvt_ray.perception.segment.annotations.options import AnnotationOptions
 from rvt_ray.perception.synthetic_truth import read_truth
@@ -32,6 +34,10 @@ def read(clip: ClipRecord, uri: str, options: AnnotationOptions) -> list[TrackDr
         )
         for number, frame in frames:
             where = f"objects[id {item.instance_id}].rle[{number}]"
+            try:
+                rle.check(item.rle[number], truth.height, truth.width)
+            except ValueError as error:
+                raise bad_annotation(file, f"{where}: {error}") from error
             text = fit(item.rle[number], truth.height, truth.width, clip, file, where)
             collector.add(item.instance_id, frame, text)
             why = item.absence[number]
