@@ -47,11 +47,11 @@ def score_boxes(truth: Sequence[Boxes], prediction: Sequence[Boxes]) -> dict[str
         `box_f1`: F1 over all frames, a matched pair with IoU >= 0.5 is a hit; `box_iou`: mean IoU
         over the true boxes, a missed one being 0, null without a true box; `viou`: the IoUs of the frames
         where both have boxes, summed, over the number of frames where either has (a frame's IoU is the
-        matched sum over the larger number of boxes, so that false boxes cost); `viou_30`, `viou_50`: 1 where viou is above 0.3, 0.5
-        (strictly); `tiou`: frames where both have boxes over frames where either has; `box_false_alarm`:
-        share of frames without a true box on which something is predicted, null where there is no such
-        frame. Without any box on either side all are 1 (and the false alarm 0): nothing was asked for and
-        nothing was found.
+        matched sum over the larger number of boxes, so that false boxes cost); `viou_30`, `viou_50`: 1 where
+        viou is above 0.3, 0.5 (strictly); `tiou`: frames where both have boxes over frames where either has;
+        `box_false_alarm`: share of frames without a true box on which something is predicted, null where
+        there is no such frame. Without any box on either side all are 1 (and the
+        false alarm 0): nothing was asked for and nothing was found.
 
     Raises:
         ValueError: different numbers of frames.

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rvt_ray.errors import ConfigError
+from rvt_ray.evaluation import runs as run_masks
 from rvt_ray.masks import coco, rle
 from rvt_ray.records import ClipRecord, Sample, Task
 
@@ -43,11 +44,17 @@ class IssueKind(StrEnum):
 
 @dataclass(frozen=True)
 class Issue:
-    """One thing that is wrong, and where."""
+    """One thing that is wrong, and where.
+
+    Attributes:
+        detail: the first such thing of this sample, in words.
+        times: how often it is so (frames, boxes, rows).
+    """
 
     kind: IssueKind
     sample_id: str | None
     detail: str
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Predictions:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.issues: list[Issue] = []
+        self._issues: dict[tuple[IssueKind, str | None], Issue] = {}
         self._places: dict[str, tuple[Path, int, int]] = {}  # file, offset or row group, row in it
         self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
         self._folders: dict[str, Path] = {}
@@ -92,9 +99,7 @@ class Predictions:
             for folder in sorted(p for p in images.iterdir() if p.is_dir()):
                 self._folders[folder.name] = folder
                 if folder.name in self._places:
-                    self._add(
-                        IssueKind.DUPLICATE, folder.name, f"{folder}: there is a row as well; it counts"
-                    )
+                    self._add(IssueKind.DUPLICATE, folder.name, f"{folder}: the row for it counts")
         if not found:
             raise ConfigError(
                 f"{self.path}: no predictions here; expected .jsonl or .parquet files, or a folder 'masks'"
@@ -117,9 +122,7 @@ class Predictions:
         if value is None:
             if name == "masks" and sample_id in self._folders:
                 return Prediction(masks=self._read_images(self._folders[sample_id], sample_id, clip))
-            self._add(
-                IssueKind.WRONG_FIELD, sample_id, f"a {sample.task} prediction needs the field {name!r}"
-            )
+            self._add(IssueKind.WRONG_FIELD, sample_id, f"{sample.task} needs the field {name!r}")
             return _empty(sample.task, clip)
         if name == "answer":
             return Prediction(answer=str(value))
@@ -130,17 +133,25 @@ class Predictions:
             self._add(IssueKind.WRONG_LENGTH, sample_id, f"{len(value)} entries for {clip.num_frames} frames")
         value = value[: clip.num_frames] + [None] * (clip.num_frames - len(value))
         if name == "masks":
-            return Prediction(masks=[self._mask(v, i, sample_id, clip) for i, v in enumerate(value)])
+            return Prediction(masks=self._masks(value, sample_id, clip))
         return Prediction(boxes=[self._boxes(v, i, sample_id) for i, v in enumerate(value)])
+
+    def has(self, sample_id: str) -> bool:
+        """Whether anything was predicted for the sample, usable or not."""
+        return sample_id in self._places or sample_id in self._folders
 
     def finish(self) -> list[Issue]:
         """All issues, once every sample of the corpus was asked for: what is left is unknown."""
         for sample_id in sorted((self._places.keys() | self._folders.keys()) - self._asked):
             self._add(IssueKind.UNKNOWN_ID, sample_id, "the corpus has no such sample; ignored")
-        return self.issues
+        return list(self._issues.values())
 
     def _add(self, kind: IssueKind, sample_id: str | None, detail: str) -> None:
-        self.issues.append(Issue(kind, sample_id, detail))
+        # One entry per kind and sample, or one broken model would fill the memory with frames.
+        known = self._issues.get((kind, sample_id))
+        self._issues[kind, sample_id] = (
+            Issue(kind, sample_id, detail) if known is None else replace(known, times=known.times + 1)
+        )
 
     def _place(self, sample_id: Any, place: tuple[Path, int, int], where: str) -> None:
         if not isinstance(sample_id, str) or not sample_id:
@@ -160,9 +171,7 @@ class Predictions:
                         row = json.loads(line)
                         self._place(row["sample_id"], (path, offset, -1), where)
                     except (ValueError, TypeError, KeyError) as error:
-                        self._add(
-                            IssueKind.BAD_ROW, None, f"{where}: no JSON object with sample_id ({error})"
-                        )
+                        self._add(IssueKind.BAD_ROW, None, f"{where}: not an object with sample_id ({error})")
                 offset += len(line)
 
     def _index_parquet(self, path: Path) -> None:
@@ -193,6 +202,15 @@ class Predictions:
         result: dict[str, Any] = self._groups[key].slice(row, 1).to_pylist()[0]
         return result
 
+    def _masks(self, values: list[Any], sample_id: str, clip: ClipRecord) -> list[str]:
+        if all(isinstance(v, str) for v in values):
+            try:  # the usual case: all is well, and one call proves it
+                run_masks.parse(values, clip.height, clip.width)
+                return values
+            except ValueError:
+                pass
+        return [self._mask(v, i, sample_id, clip) for i, v in enumerate(values)]
+
     def _mask(self, value: Any, frame: int, sample_id: str, clip: ClipRecord) -> str:
         """A frame's mask as the RLE of the clip's size; null is the empty mask."""
         nothing = rle.empty(clip.height, clip.width)
@@ -210,11 +228,12 @@ class Predictions:
                     f"frame {frame}: {width}x{height}, the clip has {clip.width}x{clip.height}",
                 )
                 return nothing
-            filled = int(rle.counts(text).sum())
-            if filled != height * width:
-                detail = f"frame {frame}: the RLE fills {filled} pixels, the clip has {height * width}"
+            counts = rle.counts(text)
+            if int(counts.sum()) != height * width and counts.min() >= 0:
+                detail = f"frame {frame}: the RLE fills {counts.sum()} pixels, the clip has {height * width}"
                 self._add(IssueKind.WRONG_SIZE, sample_id, detail)
                 return nothing
+            run_masks.parse([text], height, width)
         except (ValueError, TypeError) as error:
             self._add(IssueKind.BAD_MASK, sample_id, f"frame {frame}: {error}")
             return nothing
@@ -223,16 +242,14 @@ class Predictions:
     def _boxes(self, value: Any, frame: int, sample_id: str) -> list[tuple[float, float, float, float]]:
         boxes = []
         for item in value if isinstance(value, list) else []:
-            numbers = [item.get(k) for k in "xywh"] if isinstance(item, dict) else item
+            numbers: Any = [item.get(k) for k in "xywh"] if isinstance(item, dict) else item
             try:
                 x, y, w, h = (float(v) for v in numbers)
             except (TypeError, ValueError):
                 self._add(IssueKind.BAD_BOX, sample_id, f"frame {frame}: {item!r} is not x, y, w, h")
                 continue
             if not all(math.isfinite(v) for v in (x, y, w, h)) or w <= 0 or h <= 0:
-                self._add(
-                    IssueKind.BAD_BOX, sample_id, f"frame {frame}: {item!r} is not finite or has no area"
-                )
+                self._add(IssueKind.BAD_BOX, sample_id, f"frame {frame}: {item!r} has no finite area")
                 continue
             boxes.append((x, y, w, h))
         if value is not None and not isinstance(value, list):
@@ -256,7 +273,8 @@ class Predictions:
                 continue
             if pixels.shape != (clip.height, clip.width):
                 size = "x".join(map(str, pixels.shape[1::-1]))
-                detail = f"{path.name}: {size} ({pixels.ndim - 1} channel axes), the clip has {clip.width}x{clip.height}, one channel"
+                kind = "" if pixels.ndim == 2 else " in colour (one channel is expected)"
+                detail = f"{path.name}: {size}{kind}, the clip has {clip.width}x{clip.height}"
                 self._add(IssueKind.WRONG_SIZE, sample_id, detail)
                 continue
             masks[int(path.stem)] = rle.encode(pixels)
@@ -271,8 +289,8 @@ def _empty(task: Task, clip: ClipRecord) -> Prediction:
     return Prediction()
 
 
-def count_issues(issues: Iterator[Issue] | list[Issue]) -> dict[str, int]:
-    """Issues per kind, every kind named."""
+def count_issues(issues: Iterable[Issue]) -> dict[str, int]:
+    """Samples (rows, where there is no sample) with an issue per kind, every kind named."""
     counts = {str(kind): 0 for kind in IssueKind}
     for issue in issues:
         counts[str(issue.kind)] += 1

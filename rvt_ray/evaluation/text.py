@@ -1,4 +1,4 @@
-"""Text metrics for summaries: BLEU-4, ROUGE-L, CIDEr with a frozen IDF table, BERTScore where a model is given.
+"""Text metrics for summaries: BLEU-4, ROUGE-L, CIDEr with a frozen IDF table, BERTScore with a given model.
 
 All are per sample and between 0 and 1, so that they can be averaged and resampled like any other metric.
 """
@@ -46,7 +46,7 @@ class TextScorer:
                 f"text metrics need sacrebleu and rouge-score ({error.name} is missing): "
                 "pip install 'rvt-ray[evaluation]'"
             ) from error
-        # Effective order: a reference of three words has no 4-gram, and must not make a perfect answer score 0.
+        # Effective order: three words have no 4-gram, which must not turn a perfect answer into 0.
         self._bleu: Any = BLEU(effective_order=True, lowercase=True)
         self._rouge: Any = RougeScorer(["rougeL"], use_stemmer=False)
         self.idf = idf
@@ -71,8 +71,10 @@ def ngrams(tokens: Sequence[str]) -> list[Counter[str]]:
 
 @dataclass(frozen=True)
 class Idf:
-    """In how many reference texts each n-gram occurs. Frozen: built once from a corpus's references, saved, and
-    used for every model and every subset, since CIDEr values under different tables cannot be compared.
+    """In how many reference texts each n-gram occurs.
+
+    Frozen: built once from a corpus's references, saved, and used for every model and every subset, since
+    CIDEr values under different tables cannot be compared.
 
     Attributes:
         documents: number of reference texts.

@@ -17,7 +17,9 @@ _NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 _NUMBER = {word: str(value) for value, word in enumerate(_NUMBERS)}
 _SYNONYMS = {"none": "0", "yeah": "yes", "true": "yes", "false": "no", "grey": "gray"}
 _ARTICLES = {"a", "an", "the"}
-_OPTION = re.compile(r"^\s*(?:(?:option|choice|answer)\s*:?\s*)?\(?([A-Za-z])(?:[).:]|\s*$)\s*(.*)$", re.S)
+_OPTION = re.compile(
+    r"^\s*(?:(?:option|choice|answer)\s*:?\s*)?\(?([A-Za-z])(?:[).:]|\s*$)\s*(.*)$", re.S | re.I
+)
 
 JUDGE_PROMPT_VERSION = "1"
 _SYSTEM = (

@@ -187,7 +187,7 @@ def _query_pictures(album: _Album, masks: _MaskBook, sample: Sample) -> list[Pic
 
 def _query_picture(album: _Album, masks: _MaskBook, sample: Sample, frame: int) -> Picture:
     truth = sample.masks[frame] if sample.masks and frame < len(sample.masks) else None
-    boxes = sample.boxes[frame] if sample.boxes and frame < len(sample.boxes) else []
+    boxes = (sample.boxes[frame] or []) if sample.boxes and frame < len(sample.boxes) else []
     # Samples that show the same thing share a file.
     content = repr((sample.target_ids, truth, [(b.x, b.y, b.w, b.h) for b in boxes]))
     stem = "q" + hashlib.sha256(content.encode()).hexdigest()[:10]
