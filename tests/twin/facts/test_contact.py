@@ -61,7 +61,9 @@ def test_the_distance_of_segments_is_that_of_the_masks(seed: int) -> None:
 def twin_of(a: np.ndarray, b: np.ndarray) -> DigitalTwin:
     """Two still masks of any shape."""
     height, width = a.shape
-    twin = make_twin([Thing(1), Thing(2)], frames=3, width=width, height=height)
+    twin = make_twin(
+        [Thing(1, centre=(20, 20)), Thing(2, centre=(20, 20))], frames=3, width=width, height=height
+    )
     for instance, mask in zip(twin.instances, (a, b), strict=True):
         code = rle.encode(mask)
         x, y, w, h = rle.bbox(code, height, width)

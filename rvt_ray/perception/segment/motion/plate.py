@@ -21,6 +21,7 @@ Mask = npt.NDArray[np.bool_]
 Matrix = npt.NDArray[np.float64]
 
 NOISE = 7.0  # CIELAB units that compression and light leave between two sights of the same surface
+_NOISE_RANGE = (4.5, 9.0)
 _MOVING_WEIGHT = 0.25  # of a sight of something that moves
 _RIVAL_SIGHTS = 1.5
 _RIVAL_SHARE = 0.12
@@ -51,6 +52,7 @@ class Plate:
     lab: (H, W, 3), in the reference frame's coordinates shifted by `offset`.
     spread: (H, W), how much the background itself varies (leaves, flicker), CIELAB units.
     valid: (H, W), where enough sights agree to call it background.
+    noise: CIELAB units that two sights of the same surface differ by; bounds the difference that counts.
     offset: 3x3, pixels of the reference frame to pixels of the plate.
     """
 
@@ -58,6 +60,7 @@ class Plate:
     spread: Floats
     valid: Mask
     offset: Matrix
+    noise: float
 
 
 def build_plate(samples: list[Sample], height: int, width: int, margin: tuple[int, int]) -> Plate:
@@ -82,7 +85,9 @@ def build_plate(samples: list[Sample], height: int, width: int, margin: tuple[in
     deviation = np.abs(labs - lab).max(axis=3)
     near = in_view & (deviation < 2 * NOISE)
     spread = _masked_median(np.minimum(deviation, 2 * NOISE)[..., None], near)[..., 0]
-    return Plate(lab=lab, spread=spread, valid=in_view.sum(axis=0) >= _MIN_SIGHTS, offset=offset)
+    noise = float(np.clip(2.0 + 3.0 * np.median(deviation[near]), *_NOISE_RANGE)) if near.any() else NOISE
+    valid = in_view.sum(axis=0) >= min(_MIN_SIGHTS, len(samples))
+    return Plate(lab=lab, spread=spread, valid=valid, offset=offset, noise=noise)
 
 
 def difference(lab: Floats, plate: Plate, from_reference: Matrix) -> tuple[Floats, Mask]:
@@ -111,7 +116,7 @@ def difference(lab: Floats, plate: Plate, from_reference: Matrix) -> tuple[Float
     outside = np.maximum(np.maximum(lab - cv2.dilate(here, kernel), cv2.erode(here, kernel) - lab), 0.0)
     distance = np.sqrt((outside**2 * np.array([0.7, 1.3, 1.3], np.float32)).sum(axis=2))
     strength = cv2.GaussianBlur(np.where(valid, distance, 0.0).astype(np.float32), (3, 3), 0)
-    strength /= NOISE + 2.0 * spread
+    strength /= plate.noise + 2.0 * spread
     change = lab - here
     shadow = (
         (change[..., 0] < -2)

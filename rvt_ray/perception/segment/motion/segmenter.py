@@ -28,6 +28,10 @@ from rvt_ray.video.frames import FrameStream
 Mask = npt.NDArray[np.bool_]
 
 _FLOODED = 0.6  # of the frame is foreground: the plate or the camera model does not hold on this frame
+_ALONE_SHARE = 0.3  # of its sights; a thing that never stands apart may be a part of something
+_TOGETHER_SHARE = 0.8  # of common frames; a piece that touches what it came out of this often is a part of it
+_THICK_SHARE = 0.012  # of the diagonal: radius of the largest disc inside; parallax leaves slivers at edges
+_RESTLESS = 0.08  # median relative change of the area between frames; noise flickers more
 _BLIND_SCORE = 0.2  # of a mask that only the flow carried on
 
 
@@ -56,6 +60,7 @@ class MotionSegmenter:
         min_frames: shorter tracks are dropped.
         min_motion: how far a confirmed thing must have moved on its own (share of the diagonal).
         confirm_score: mean score of a confirmed track.
+        confirm_frames: on how many a confirmed thing is seen.
         max_things: of the biggest and longest-seen are kept.
         """
 
@@ -65,6 +70,7 @@ class MotionSegmenter:
         min_frames: int = Field(default=6, ge=1)
         min_motion: float = Field(default=0.02, ge=0)
         confirm_score: float = Field(default=0.6, ge=0, le=1)
+        confirm_frames: int = Field(default=15, ge=1)
         max_things: int = Field(default=12, ge=1)
 
     def __init__(self, options: MotionSegmenter.Options) -> None:
@@ -85,6 +91,7 @@ class MotionSegmenter:
                 things.update(tracker.lost)
                 backward(shot, tracks, things, first, last, least, range(next_id, tracker.next_id))
                 next_id = tracker.next_id
+            join_inseparable(shot, tracks, things)
             return self._report(clip, shot, tracks, things, list(key_frames))
 
     def _report(
@@ -130,7 +137,18 @@ class MotionSegmenter:
         path = np.array(thing.path)
         extent = float(np.linalg.norm(np.ptp(path, axis=0))) / float(np.hypot(shot.width, shot.height))
         mean = float(np.mean([s.score for s in sights.values()]))
-        sure = extent >= self.options.min_motion and mean >= self.options.confirm_score
+        alone = float(np.mean([s.found_alone for s in sights.values()]))
+        area = np.array([rle.area(sights[f].rle) for f in sorted(sights)], np.float64)
+        restless = float(np.median(np.abs(np.diff(np.log(area))))) if len(area) > 1 else 0.0
+        thick = [_thickness(s.rle, shot) for s in list(sights.values())[:: max(len(sights) // 8, 1)]]
+        sure = (
+            extent >= self.options.min_motion
+            and mean >= self.options.confirm_score
+            and len(sights) >= min(self.options.confirm_frames, clip.num_frames)
+            and alone >= _ALONE_SHARE
+            and restless <= _RESTLESS
+            and float(np.median(thick)) >= _THICK_SHARE * float(np.hypot(shot.width, shot.height))
+        )
         return TrackDraft(
             instance_id=number,
             frame_idx=list(range(clip.num_frames)),
@@ -185,10 +203,14 @@ def backward(
             continue
         carried = shot.carry(active, index + 1, index)
         present = {i: rle.decode(s[index].rle, *size) for i, s in tracks.items() if index in s}
-        expected = {
-            i: Expected(mask, things[i].colours, things[i].speed)
-            for i, mask in {**present, **carried}.items()
+        # Before they parted, one thing's mask covers both: what counts is where each leads back to.
+        later = {
+            k: rle.decode(tracks[k][index + 1].rle, *size)
+            for k in present
+            if index + 1 in tracks[k] and k not in active
         }
+        places = {**present, **shot.carry(later, index + 1, index), **carried}
+        expected = {i: Expected(m, things[i].colours, things[i].speed) for i, m in places.items()}
         labels = assign(view.foreground, view.bins, expected)
         for i in sorted(active):
             same = _same_thing(i, carried[i], present, tracks, born[i])
@@ -205,6 +227,46 @@ def backward(
                 left = mask & ~sight[0]
                 if left.sum() < mask.sum() and left.any():
                     tracks[k][index].rle = rle.encode(left)
+
+
+def join_inseparable(shot: Shot, tracks: Tracks, things: dict[int, Thing]) -> None:
+    """Make one of a thing and the neighbour that it came out of and hardly ever stands apart from.
+
+    Halves of one object (a shirt that looks like the wall cuts it in two) stay together; two objects that
+    meet, or part for good, do not.
+    """
+    size = (shot.height, shot.width)
+    kernel = np.ones((7, 7), np.uint8)
+    both: dict[tuple[int, int], int] = {}  # frames on which both are seen
+    touching: dict[tuple[int, int], set[int]] = {}
+    for index in sorted({f for sights in tracks.values() for f in sights}):
+        masks = {i: rle.decode(s[index].rle, *size) for i, s in sorted(tracks.items()) if index in s}
+        grown = {i: cv2.dilate(m.astype(np.uint8), kernel) > 0 for i, m in masks.items()}
+        for i in masks:
+            for k in masks:
+                if i < k:
+                    both[i, k] = both.get((i, k), 0) + 1
+                    if bool((grown[i] & masks[k]).any()):
+                        touching.setdefault((i, k), set()).add(index)
+    # Ids ascend with birth: k came up later. Latest first, so that pieces of pieces end up together.
+    for k in sorted(tracks, reverse=True):
+        candidates = [
+            (len(frames) / both[i, k], i)
+            for (i, later), frames in touching.items()
+            if later == k and things[k].born in frames and len(frames) >= _TOGETHER_SHARE * both[i, k]
+        ]
+        if not candidates:
+            continue
+        into = max(candidates)[1]
+        for frame, sight in tracks.pop(k).items():
+            known = tracks[into].setdefault(frame, sight)
+            if known is not sight:
+                known.rle = rle.union([known.rle, sight.rle], *size)
+                known.score = min(known.score, sight.score)
+                known.found_alone = known.found_alone or sight.found_alone
+        gone = things.pop(k)
+        if gone.last_seen > things[into].last_seen:
+            things[into].path += gone.path
 
 
 def _look_back(
@@ -261,3 +323,9 @@ def _why_absent(frame: int, sights: dict[int, StoredSight], others: Tracks, shot
         if frame in other and bool((rle.decode(other[frame].rle, shot.height, shot.width) & grown).any()):
             return Absence.OCCLUDED
     return Absence.UNKNOWN
+
+
+def _thickness(text: str, shot: Shot) -> float:
+    """Radius of the largest disc inside the mask, working pixels."""
+    mask = rle.decode(text, shot.height, shot.width).astype(np.uint8)
+    return float(cv2.distanceTransform(mask, cv2.DIST_L2, 3).max())

@@ -21,9 +21,12 @@ from rvt_ray.perception.segment.motion.assign import (
 _LOST_SHARE = 0.12  # of its usual area; below, the thing is not seen
 _ABSORB_SHARE = 0.4  # of the neighbour's area; a bigger unclaimed piece may be a thing of its own
 _SPLIT_SHARE = 0.25
-_SPLIT_FRAMES = 6
+_SPLIT_FRAMES = 5
+_BRIDGE_PX = 3  # a connection thinner than twice this does not hold two pieces together
+_NEAR_PX = 6  # a small piece this near to a thing is a part of it that looks like the scene in between
 _REIDENTIFY = 0.45
 _LEARN = 0.08
+_TOUCHING_SCORE = 0.75  # at most, where a thing touches another: its outline there is a guess
 
 
 @dataclass
@@ -114,8 +117,8 @@ class Tracker:
         for sight in sights.values():
             claimed |= sight.mask
         pieces = _pieces(view.foreground & ~claimed, self._least)
-        pieces += self._split(sights, view)
-        sights.update(self._meet(pieces, view))
+        split = self._split(sights, view)
+        sights.update(self._meet([*self._adopt(pieces, sights), *split], view))
         return sights
 
     def _update(self, thing: Thing, mask: Mask, expected: Mask, view: FrameView) -> Sight:
@@ -136,7 +139,9 @@ class Tracker:
         thing.mask, thing.position, thing.last_seen = mask, position, view.index
         thing.path.append(position)
         grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
-        alone = not bool((view.foreground & grown & ~mask).sum() > 0.05 * area)
+        alone = not bool((view.foreground & grown & ~mask).sum() > 0.03 * area)
+        if not alone:
+            score = min(score, _TOUCHING_SCORE)
         return Sight(mask, score, alone)
 
     def _absorb(self, foreground: Mask, masks: dict[int, Mask], bins: npt.NDArray[np.int32]) -> None:
@@ -166,18 +171,14 @@ class Tracker:
         out = []
         for i in sorted(sights):
             thing, sight = self.seen[i], sights[i]
-            near = cv2.dilate(sight.mask.astype(np.uint8), np.ones((5, 5), np.uint8))
-            n, labels = cv2.connectedComponents(near, connectivity=8)
-            sizes = np.bincount(labels[sight.mask], minlength=n)
-            order = np.argsort(-sizes)
-            if n < 3 or sizes[order[1]] < max(self._least, _SPLIT_SHARE * sizes[order[0]]):
-                thing.apart = 0
+            pieces = _cores(sight.mask, self._least)
+            if pieces is None:
+                thing.apart = max(thing.apart - 1, 0)
                 continue
             thing.apart += 1
             if thing.apart < _SPLIT_FRAMES:
                 continue
             thing.apart = 0
-            pieces = [sight.mask & (labels == k) for k in order[:2]]
             # The piece that looks more like the thing keeps its id.
             alike = [
                 overlap(thing.colours, histogram(view.bins[p])) + 0.2 * p.sum() / sight.mask.sum()
@@ -190,6 +191,23 @@ class Tracker:
             thing.position = _centroid(sight.mask, view.to_common)
             out.append(pieces[leave])
         return out
+
+    def _adopt(self, pieces: list[Mask], sights: dict[int, Sight]) -> list[Mask]:
+        """Small pieces close to a thing become part of it; the others are returned."""
+        rest = []
+        for piece in pieces:
+            y, x = np.nonzero(piece)
+            r = _NEAR_PX
+            box = slice(max(y.min() - r, 0), y.max() + r + 1), slice(max(x.min() - r, 0), x.max() + r + 1)
+            near = cv2.dilate(piece[box].astype(np.uint8), np.ones((2 * r + 1, 2 * r + 1), np.uint8)) > 0
+            touch = {i: int((s.mask[box] & near).sum()) for i, s in sights.items()}
+            owner = max(touch, key=lambda i: (touch[i], -i), default=0)
+            if owner and touch[owner] and len(y) < 0.35 * self.seen[owner].usual_area:
+                sights[owner].mask = sights[owner].mask | piece
+                self.seen[owner].mask = sights[owner].mask
+            else:
+                rest.append(piece)
+        return rest
 
     def _meet(self, pieces: list[Mask], view: FrameView) -> dict[int, Sight]:
         """Lost things found again (one-to-one, best total likeness), the rest are new."""
@@ -226,6 +244,22 @@ class Tracker:
             self.seen[thing.thing_id] = thing
             out[thing.thing_id] = Sight(piece, float(np.clip(score, 0, 1)), True)
         return out
+
+
+def _cores(mask: Mask, least: int) -> list[Mask] | None:
+    """The two pieces that a mask falls into when thin bridges are cut; None when it is one."""
+    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * _BRIDGE_PX + 1, 2 * _BRIDGE_PX + 1))
+    core = cv2.erode(mask.astype(np.uint8), kernel)
+    n, labels, stats, _ = cv2.connectedComponentsWithStats(core, connectivity=8)
+    if n < 3:
+        return None
+    order = 1 + np.argsort(-stats[1:, cv2.CC_STAT_AREA], kind="stable")
+    areas = stats[order, cv2.CC_STAT_AREA]
+    if areas[1] < max(least / 2, _SPLIT_SHARE * areas[0]):
+        return None
+    away = [cv2.distanceTransform((labels != k).astype(np.uint8), cv2.DIST_L2, 3) for k in order[:2]]
+    first = mask & (away[0] <= away[1])
+    return [first, mask & ~first]
 
 
 def _connected(mask: Mask, expected: Mask, least: int) -> Mask:
