@@ -189,27 +189,31 @@ class Knowledge:
         return None
 
 
-def _descendants(program: Program, variable: str) -> set[str]:
-    """The variable and all that is reached from it without passing one nearer to the target."""
+def variable_depths(program: Program) -> dict[str, int]:
+    """Relations between each variable and the target; variables that are not tied to it are left out."""
     depth = {program.target: 0}
     frontier = [program.target]
     while frontier:
         following = []
         for v in frontier:
             for c in program.constraints:
-                if v in c.args:
-                    for other in c.args:
-                        if other not in depth:
-                            depth[other] = depth[v] + 1
-                            following.append(other)
+                for other in c.args if v in c.args else ():
+                    if other not in depth:
+                        depth[other] = depth[v] + 1
+                        following.append(other)
         frontier = following
+    return depth
+
+
+def _descendants(program: Program, variable: str) -> set[str]:
+    """The variable and all that is reached from it without passing one nearer to the target."""
+    depth = variable_depths(program)
     found, frontier = {variable}, [variable]
     while frontier:
         v = frontier.pop()
         for c in program.constraints:
-            if v in c.args:
-                for other in c.args:
-                    if other not in found and depth.get(other, 0) > depth.get(v, 0):
-                        found.add(other)
-                        frontier.append(other)
+            for other in c.args if v in c.args else ():
+                if other not in found and depth.get(other, 0) > depth.get(v, 0):
+                    found.add(other)
+                    frontier.append(other)
     return found

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.text import plain, tokens
-from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.knowledge import Knowledge, variable_depths
 from rvt_ray.queries.wording.frames import FRAMES
 from rvt_ray.queries.wording.phrases import (
     PHRASES,
@@ -87,13 +87,14 @@ def find_misstatements(text: str, draft: Draft, know: Knowledge) -> list[str]:
     low = _calm(plain(text))
     words = set(tokens(text))
     constraints = list(draft.candidate.program.constraints)
+    depths = variable_depths(draft.candidate.program) | {"other": 1}
     if draft.checked is not None:
         constraints.append(draft.checked[0])
-    found = [gap for c in constraints for gap in _missing(c, low, words, draft, know)]
+    found = [gap for c in constraints for gap in _missing(c, low, words, draft, know, depths)]
     other = draft.slots.get("other") or (draft.checked[1] if draft.checked else None)
     if other is not None and not set(tokens(other)) - {"the"} <= words:
         found.append(f"it does not speak of {other}")
-    licence = _calm(" ".join(_licence(constraints, draft, know)).lower())
+    licence = _calm(" ".join(_licence(constraints, draft, know, depths)).lower())
     for name, pattern in _COMPILED.items():
         hit = pattern.search(low)
         if hit and not pattern.search(licence):
@@ -109,7 +110,9 @@ def _calm(text: str) -> str:
     return re.sub(r"\bnot far\b|\bmore or less\b|\bno more\b|\bleft[- ]over\b", " ", text)
 
 
-def _missing(c: Constraint, low: str, words: set[str], draft: Draft, know: Knowledge) -> Iterator[str]:
+def _missing(
+    c: Constraint, low: str, words: set[str], draft: Draft, know: Knowledge, depths: dict[str, int]
+) -> Iterator[str]:
     value = (c.value or "").lower()
     if c.predicate == "region":
         cues: tuple[str, ...] = REGION_CUES[value]
@@ -135,27 +138,36 @@ def _missing(c: Constraint, low: str, words: set[str], draft: Draft, know: Knowl
             yield f"it does not say what it is for ({value})"
         return
     else:
-        cues = tuple(cue for name in _spoken(c) for cue in PHRASES[name].cues)
+        cues = tuple(cue for name in _spoken(c, depths) for cue in PHRASES[name].cues)
     if not any(re.search(cue, low) for cue in cues):
         yield f"it does not say {c.predicate.replace('_', ' ')}"
     if c.scope in ("start", "end", "some_time") and not any(re.search(s, low) for s in SCOPE_CUES[c.scope]):
         yield f"it does not say when ({c.scope.replace('_', ' ')})"
 
 
-def _spoken(c: Constraint) -> tuple[str, ...]:
-    """The predicates under which a relation may be said: "x is left of y" is "y is right of x"."""
+def _spoken(c: Constraint, depths: dict[str, int]) -> tuple[str, ...]:
+    """The predicates under which a constraint may be said. A relation is said of the object that is nearer
+    to the target: "x is left of y" must not become "y is right of x" there, since a reader of words alone
+    could not tell it from "x is right of y". Between two anchors of like distance either is good."""
     inverse = CATALOGUE[c.predicate].inverse
-    return (c.predicate,) if inverse is None else (c.predicate, inverse)
+    if len(c.args) == 1 or inverse is None:
+        return (c.predicate,)
+    first, second = (depths[v] for v in c.args)
+    if first == second:
+        return (c.predicate, inverse)
+    return (c.predicate,) if first < second else (inverse,)
 
 
-def _licence(constraints: list[Constraint], draft: Draft, know: Knowledge) -> Iterator[str]:
+def _licence(
+    constraints: list[Constraint], draft: Draft, know: Knowledge, depths: dict[str, int]
+) -> Iterator[str]:
     """Every text whose words the wording may use."""
     yield from FRAMES[draft.form]
     yield from draft.slots.values()
     if draft.checked is not None and draft.checked[1] is not None:
         yield draft.checked[1]
     for c in constraints:
-        for phrases in (PHRASES[name] for name in _spoken(c)):
+        for phrases in (PHRASES[name] for name in _spoken(c, depths)):
             yield from (*phrases.places, *phrases.states, *phrases.events, *phrases.passives)
         for patterns in (PLACE_SCOPES, STATE_SCOPES):
             for group in patterns.get(c.scope, {}).values():

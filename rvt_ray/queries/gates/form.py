@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from rvt_ray.queries.gates.text import ngrams, opening, shingles, similarity, tokens
+from rvt_ray.queries.gates.text import ngrams, shingles, similarity, tokens
 from rvt_ray.records import Task
 
 MIN_WORDS = 3
-MAX_WORDS = {1: 34, 2: 46, 3: 58, 4: 72}
+MAX_WORDS = {1: 42, 2: 52, 3: 64, 4: 76}
 """Words a query of a level may have. A hop takes about ten words, an anchor's own clause included."""
 NEAR_DUPLICATE = 0.9
 """Jaccard similarity of word 3-grams from which two queries count as the same."""
@@ -98,8 +98,3 @@ def _type(low: str, form: str, task: Task) -> list[str]:
     if pattern is not None and not pattern.search(low):
         return [f"it does not ask for what the task wants ({form.replace('_', ' ')})"]
     return []
-
-
-def openings(queries: Sequence[str], n: int) -> Counter[str]:
-    """How often each opening (first n words) occurs."""
-    return Counter(opening(query, n) for query in queries)

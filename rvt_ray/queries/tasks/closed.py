@@ -76,6 +76,11 @@ def _on_target(candidate: Candidate) -> list[Constraint]:
     return [c for c in candidate.program.constraints if target in c.args]
 
 
+def _said_values(candidate: Candidate) -> set[str]:
+    """Words that the query will hold because the program has them, of whatever object."""
+    return {word for c in candidate.program.constraints if c.value for word in c.value.lower().split(":")}
+
+
 def _attribute(
     know: Knowledge, candidate: Candidate, name: str, words: tuple[str, ...], rng: random.Random
 ) -> Draft | None:
@@ -89,7 +94,7 @@ def _attribute(
         return None
     own = {a.value.lower() for a in know.instances[target].attributes if a.name.lower() in _also(name)}
     true = [v for v in sorted(own) if ask(v).truth is Truth.TRUE]
-    if len(true) != 1:
+    if len(true) != 1 or true[0] in _said_values(candidate):
         return None
     # Plausible: what other things of the clip are, before what they might be.
     seen = {
@@ -124,7 +129,7 @@ def _kind(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | 
     if not labels or any(c.predicate in ("category", "function") for c in _on_target(candidate)):
         return None
     answer = know.lexicon.normal(labels[0])
-    if not know.is_true("category", target, value=answer):
+    if answer in _said_values(candidate) or not know.is_true("category", target, value=answer):
         return None
     lexicon = know.lexicon
     own = lexicon.names(answer)

@@ -2,7 +2,6 @@
 
 {np}  the target as a noun phrase ("the thing that comes in last")
 {vp}  its clause, singular or plural to fit the slot's noun ("comes in last", "come in last")
-{vb}  the same with base verbs ("come in last")
 {noun} {nouns}  a neutral noun for it ("thing", "things")
 {it} {they} {is} {does}  pronouns ("them", "they" for several) and verbs that agree with it
 {ask}  a yes/no question about "it"; {attribute} what is asked for; {other} another object
@@ -87,10 +86,10 @@ FRAMES: dict[str, tuple[str, ...]] = {
     ),
     "exists": (
         "Is there anything that {vp}?",
-        "Does anything {vb}?",
+        "Is there anything in the clip that {vp}?",
         "Does the clip show anything that {vp}?",
         "Can anything be seen that {vp}?",
-        "Looking at the whole clip, does anything {vb}?",
+        "Can you find anything here that {vp}?",
         "Would you find anything here that {vp}?",
         "Is anything to be found that {vp}?",
     ),

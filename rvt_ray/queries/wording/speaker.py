@@ -56,14 +56,14 @@ class Reference:
 
     Attributes:
         noun_phrase: "the red thing that comes in last".
-        clause: a function of the verb form: "is red and comes in last".
+        clause_singular, clause_plural: "is red and comes in last", "are red and come in last".
+        noun: the noun of the phrase, singular.
         many: whether it stands for several.
     """
 
     noun_phrase: str
     clause_singular: str
     clause_plural: str
-    clause_base: str
     noun: str
     many: bool
 
@@ -93,6 +93,7 @@ class Speaker:
         self._mentioned: dict[str, str] = {}  # anchor -> how it is called from now on
         self._pending: set[str] = {self._program.target}  # to be introduced by a sentence already begun
         self._spoken: set[Constraint] = set()
+        self._nouns: set[str] = set()
         self._patterns: set[str] = set()  # adverbs of time used so far: not twice in a sentence
 
     def reference(self) -> Reference:
@@ -108,7 +109,7 @@ class Speaker:
         unsaid = [c.predicate for c in self._program.constraints if c not in self._spoken]
         if unsaid:
             raise CannotSay(f"not tied to the target: {', '.join(unsaid)}")
-        noun = description.noun or self._pick(self._know.generic_nouns(self._candidate.target_ids))
+        noun = description.noun or self._generic(self._candidate.target_ids)
         said = [Said(f"<be> {a}") for a in description.adjectives] + description.clauses
         if description.noun is not None:
             said.insert(
@@ -128,7 +129,6 @@ class Speaker:
             ),
             clause_singular=inflect(joined, Form.SINGULAR),
             clause_plural=inflect(joined, Form.PLURAL),
-            clause_base=inflect(joined, Form.BASE),
             noun=noun,
             many=many,
         )
@@ -244,10 +244,12 @@ class Speaker:
             out.clauses.append(Said(f"<be> {what}"))
 
     def _function(self, value: str) -> Said:
-        phrases = self._know.lexicon.function_phrases.get(value)
-        if phrases:
-            return Said(self._pick(phrases))
-        return Said(self._pick((f"<be> something to {value}", f"<be> something one can {value}")))
+        """What it is for: `<be> something to sit on`."""
+        plain = [f"<be> something to {value}", f"<be> something one can {value}"]
+        usable = [p for p in plain if not self._is_forbidden(p)]
+        if not usable:
+            raise CannotSay(f"what it is for ({value!r}) names the target")
+        return Said(self._pick(usable))
 
     # -- phrases ----------------------------------------------------------------------------------
 
@@ -307,7 +309,7 @@ class Speaker:
         self._mentioned[variable] = "it"
         description = self._describe(variable)
         bound = self._candidate.anchors.get(variable, ())
-        noun = description.noun or self._pick(self._know.generic_nouns(bound))
+        noun = description.noun or self._generic(bound)
         article = self._article(variable)
         text = self._noun_phrase(article, noun, description, many=False, named=description.noun is not None)
         # "it" is clear while there is one anchor only; "that same ball" while there is one ball only.
@@ -352,6 +354,13 @@ class Speaker:
             else:
                 out += f", {now.text}"
         return out
+
+    def _generic(self, ids: Sequence[int]) -> str:
+        """A neutral noun, one that the sentence has not used yet where there is one."""
+        nouns = self._know.generic_nouns(ids)
+        noun = self._pick([n for n in nouns if n not in self._nouns] or nouns)
+        self._nouns.add(noun)
+        return noun
 
     # -- choices ----------------------------------------------------------------------------------
 

@@ -142,7 +142,6 @@ class TemplateWriter:
             frame.format(
                 np=reference.noun_phrase,
                 vp=reference.clause_plural if many or counted else reference.clause_singular,
-                vb=reference.clause_base,
                 noun=reference.noun,
                 nouns=self._know.lexicon.plural(noun),
                 it="them" if many else "it",
