@@ -34,7 +34,10 @@ def end_with_parent() -> None:
         # because another child of the parent inherited its end.
         while parent.is_alive() and os.getppid() == pid:
             parent.join(timeout=_CHECK_S)
-        # No cleanup: it would wait for a peer that is gone. vLLM's workers end on their own death pipe.
+        # No cleanup: it would wait for a peer that is gone. The workers would end on their own death pipe,
+        # but only once they are loaded, and slowly; their memory may be wanted at once.
+        for worker in multiprocessing.active_children():
+            worker.kill()
         os._exit(1)
 
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()

@@ -43,7 +43,8 @@ class VllmLlm:
     What an actor that holds one must do: call `start()` in its constructor when it wants to fail early; run
     all requests in one event loop; on `EngineDeadError` let the exception end the actor, so that it starts
     anew; call `shutdown()` (or await `close()`) before it ends. An actor that is killed instead takes the
-    engine with it, within about a second.
+    engine with it, within about a second. Ray kills an actor's children before it drops the actor's objects,
+    unless RAY_kill_child_processes_on_worker_exit=0 was set where Ray was started: then `__del__` is in time.
     """
 
     class Options(backends.Options):
@@ -146,6 +147,7 @@ class VllmLlm:
                 "log above names the cause; often memory: lower max_model_len, max_num_seqs or kv_cache_gb"
             )
             raise self._failure from error
+        logging.getLogger(AsyncLLM.__module__).addFilter(_is_not_a_dead_engine)
         atexit.register(_shutdown_at_exit, weakref.ref(self))
         _log.info("vLLM engine up: %s", self.model_id)
 
@@ -275,6 +277,12 @@ def _to_reply(output: RequestOutput | None, request: LlmRequest) -> LlmReply:
     return finished(
         choice.text, request.schema, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
     )
+
+
+def _is_not_a_dead_engine(record: logging.LogRecord) -> bool:
+    """A log filter. vLLM logs a stack for an engine that is gone even when nobody waits for it, which is how
+    Ray ends an actor (children first); who does wait gets our `EngineDeadError`."""
+    return not (record.exc_info and type(record.exc_info[1]).__name__ == EngineDeadError.__name__)
 
 
 def _shutdown_at_exit(reference: weakref.ref[VllmLlm]) -> None:
