@@ -23,15 +23,22 @@ import json
 import os
 import socket
 import time
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
+from rvt_ray.errors import RvtError
 from rvt_ray.pipeline.ledger import STAGING, Ledger, shelf
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import FailureCode
 
 _OTHER_RUNS_WEIGHT = 1 / 3
+_STARTS_PER_ACTOR = 3
+
+
+class WorkerStartError(RvtError):
+    """Workers of a stage cannot be started."""
 
 
 def timeout_message(timeout_s: float) -> str:
@@ -174,3 +181,39 @@ class Attempts:
             return open(os.devnull, "w")
         path.parent.mkdir(parents=True, exist_ok=True)
         return open(path, "w")
+
+
+class WorkerStarts:
+    """Bounded deaths while a worker is *built*: a backend that kills its process as it loads would
+    otherwise be restarted by Ray for every row of the corpus.
+
+    Args:
+        ledger: the stage's ledger.
+        run: id of this run of the driver.
+        actors: size of the pool; so many may be starting at once without anything being wrong.
+    """
+
+    def __init__(self, ledger: Ledger, run: str, actors: int) -> None:
+        self._storage = ledger.storage
+        self._folder = f"{STAGING}/attempts/{ledger.stage.value}/{ledger.fingerprint}/starts-{run}"
+        self._limit = _STARTS_PER_ACTOR * actors
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        """Around the building of a worker.
+
+        Raises:
+            WorkerStartError: too many starts of this run never got to the end of this block.
+        """
+        unfinished = sum(1 for _ in self._storage.names(self._folder))
+        if unfinished >= self._limit:
+            raise WorkerStartError(
+                f"{unfinished} worker processes died while they loaded their backends: a crash in native "
+                "code, or out of memory. Ray's logs of the workers say more"
+            )
+        name = f"{self._folder}/{uuid.uuid4().hex}"
+        self._storage.write(name, b"")
+        try:
+            yield
+        finally:
+            self._storage.delete(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
@@ -14,12 +15,13 @@ from rvt_ray.pipeline.ledger import Ledger
 from rvt_ray.pipeline.resources import pool_options
 from rvt_ray.pipeline.stages import AsyncStage, Job, SyncStage
 from rvt_ray.pipeline.work import Receipt, Row
-from rvt_ray.records import Stage
+from rvt_ray.records import FailureCode, Stage
 
 logger = logging.getLogger(__name__)
 
 _MAX_BLOCKS = 20_000
 _MAX_STALLS = 2
+_MAX_DEATHS_IN_A_ROW = 10
 
 
 class StageError(RvtError):
@@ -48,15 +50,17 @@ def run_graph(
     """
     todo = list(rows)
     stalls = 0
+    deaths = _Deaths(job.stage)
     while todo:
         try:
             for receipt in _execute(job, todo, pool, max_attempts, in_flight):
                 on_receipt(receipt)
+                deaths.see(receipt)
             problem = "the graph ended without them"
         except ray.exceptions.RayError as error:
-            config_error = _config_error_in(error)
-            if config_error is not None:
-                raise config_error from error
+            own = _own_error_in(error)
+            if own is not None:
+                raise own from error
             problem = f"{type(error).__name__}: {error}"
             logger.debug("Ray gave up the %s graph", job.stage, exc_info=True)
         ended = ledger.scan()
@@ -81,9 +85,12 @@ def _execute(
     stage = AsyncStage if job.stage is Stage.GENERATE else SyncStage
     blocks = -(-len(rows) // _rows_per_block(len(rows)))
     source = ray.data.from_items([asdict(row) for row in rows], override_num_blocks=blocks)
-    receipts = source.map_batches(
-        stage, fn_constructor_args=(job,), batch_size=1, batch_format="pyarrow", **options
-    )
+    with warnings.catch_warnings():
+        # See `pool_options`.
+        warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
+        receipts = source.map_batches(
+            stage, fn_constructor_args=(job,), batch_size=1, batch_format="pyarrow", **options
+        )
     for batch in receipts.iter_batches(batch_size=None, prefetch_batches=0, batch_format="pyarrow"):
         for row in batch.to_pylist():
             yield Receipt(**row)
@@ -95,18 +102,39 @@ def _rows_per_block(rows: int) -> int:
     return -(-rows // _MAX_BLOCKS)
 
 
-def _config_error_in(error: BaseException) -> ConfigError | None:
-    """The user's own mistake inside Ray's wrapping, when there is one."""
-    seen: set[int] = set()
+class _Deaths:
+    """Ends a stage in which every row kills its worker: that is the backend's fault, not the rows'."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._in_a_row = 0
+
+    def see(self, receipt: Receipt) -> None:
+        self._in_a_row = self._in_a_row + 1 if receipt.code == FailureCode.WORKER_DIED else 0
+        if self._in_a_row >= _MAX_DEATHS_IN_A_ROW:
+            raise StageError(
+                f"{self._stage}: the last {self._in_a_row} rows all killed their workers, so it is not the rows. "
+                "Ray's logs of the workers say more; after mending it, run again with --retry-failed"
+            )
+
+
+def _own_error_in(error: BaseException) -> RvtError | None:
+    """Our own word about what is wrong, inside Ray's wrapping, when there is one. Ray may keep only its text."""
+    kinds = {
+        "ConfigError": ConfigError,
+        "MissingDependencyError": ConfigError,
+        "WorkerStartError": StageError,
+    }
     current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
+    for _ in range(10):
         if isinstance(current, ConfigError):
             return ConfigError(str(current))
+        if current is None:
+            break
         cause = getattr(current, "cause", None)
         current = cause if isinstance(cause, BaseException) else current.__cause__
-    for line in str(error).splitlines()[::-1]:
-        for name in ("ConfigError: ", "MissingDependencyError: "):
-            if name in line:
-                return ConfigError(line.partition(name)[2])
+    for line in reversed(str(error).splitlines()):
+        for name, kind in kinds.items():
+            if f"{name}: " in line:
+                return kind(line.partition(f"{name}: ")[2])
     return None

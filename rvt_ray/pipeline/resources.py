@@ -7,7 +7,6 @@ import logging
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import ray
@@ -39,6 +38,8 @@ def ray_session(run: RunSettings, *, verbose: bool = False) -> Iterator[None]:
         # Engines that a worker started must not outlive it, however it dies.
         os.environ.setdefault("RAY_process_group_cleanup_enabled", "1")
         kwargs |= {"num_cpus": run.num_cpus, "include_dashboard": False}
+        if not verbose:
+            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
         ray.init(**kwargs, log_to_driver=verbose, logging_level=logging.INFO if verbose else logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
@@ -89,8 +90,9 @@ def pool_options(pool: PoolSettings, rows: int, max_attempts: int, in_flight: in
             min_size=size, max_size=size, initial_size=size, **_concurrency(in_flight)
         ),
         "num_cpus": pool.num_cpus,
-        # As direct arguments of map_batches these are deprecated.
-        "ray_remote_args_fn": partial(dict, max_restarts=restarts, max_task_retries=restarts),
+        # Deprecated in newer Rays, without a replacement so far (the graph keeps the warning quiet).
+        "max_restarts": restarts,
+        "max_task_retries": restarts,
     }
     if pool.num_gpus:
         options["num_gpus"] = pool.num_gpus

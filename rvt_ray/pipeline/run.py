@@ -79,7 +79,7 @@ class Run:
         catalogue.save(self.storage)
         for failure in catalogue.failures:
             logger.warning("source %s: %s (%s)", failure.source, failure.message, failure.code)
-        self._run_stage(self.ledgers.index, [index_row(video) for video in catalogue.videos])
+        self.run_stage(self.ledgers.index, [index_row(video) for video in catalogue.videos])
         indexed = read_index(catalogue, self.ledgers.index)
         log_duplicates(indexed.duplicates)
         lost = len(indexed.failed) + len(catalogue.failures)
@@ -92,7 +92,7 @@ class Run:
         rows = [
             clip_row(clip, clip.perceive, indexed.kept[_video_of(clip.clip_id)]) for clip in indexed.clips
         ]
-        self._run_stage(self.ledgers.perceive, rows)
+        self.run_stage(self.ledgers.perceive, rows)
 
     def generate(self, catalogue: Catalogue) -> None:
         """Twins -> samples and rejects."""
@@ -104,13 +104,14 @@ class Run:
             if twins.get(clip.perceive) is Done.OK
         ]
         self._warn_of_missing_twins(indexed, twins)
-        self._run_stage(self.ledgers.generate, rows)
+        self.run_stage(self.ledgers.generate, rows)
 
     def finalise(self, catalogue: Catalogue) -> None:
         """Staging -> shards and manifest."""
         self.result.manifest = finalise_corpus(self.storage, self.config, catalogue)
 
-    def _run_stage(self, ledger: Ledger, rows: Sequence[Row]) -> None:
+    def run_stage(self, ledger: Ledger, rows: Sequence[Row]) -> None:
+        """Run what the ledger lacks of these rows."""
         stage = ledger.stage
         if self.retry_failed:
             forgotten = ledger.forget_failures(row.key for row in rows)

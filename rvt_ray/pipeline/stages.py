@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from rvt_ray import backends
 from rvt_ray.config import Config, fingerprint
-from rvt_ray.pipeline.attempts import Attempts
+from rvt_ray.config.settings import PoolSettings
+from rvt_ray.pipeline.attempts import Attempts, WorkerStarts
 from rvt_ray.pipeline.ledger import Ledger
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import RECEIPT_SCHEMA, Guard, Receipt, Row, Work, failure_of, timeout_failure
@@ -56,9 +57,11 @@ class Job:
         storage = Storage(self.root)
         ledger = Ledger(storage, self.stage, fingerprint(config, self.stage))
         attempts = Attempts(ledger, self.run, config.run.max_attempts, config.run.clip_timeout_s)
-        _limit_threads(getattr(config.run, self.stage.value).num_cpus)
-        cls = backends.resolve(self.worker, {}, f"{self.stage.value} worker")
-        return Guard(ledger, attempts), cls(config, storage)
+        pool: PoolSettings = getattr(config.run, self.stage.value)
+        _limit_threads(pool.num_cpus)
+        with WorkerStarts(ledger, self.run, pool.actors).counted():
+            cls = backends.resolve(self.worker, {}, f"{self.stage.value} worker")
+            return Guard(ledger, attempts), cls(config, storage)
 
 
 class SyncStage:

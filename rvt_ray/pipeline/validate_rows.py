@@ -116,7 +116,8 @@ def _check_masks(masks: list[str | None], targets: list[Instance], clip: ClipRec
     for frame, text in enumerate(masks):
         parts = truth[frame]
         if (text is None) != (parts is None):
-            yield f"frame {frame}: the mask is {'null' if text is None else 'set'}, {_ANNOTATED[parts is not None]}"
+            given = "null" if text is None else "set"
+            yield f"frame {frame}: the mask is {given}, {_ANNOTATED[parts is not None]}"
         if text is None or parts is None:
             continue
         try:
@@ -137,9 +138,8 @@ def _check_boxes(boxes: list[list[Box] | None], targets: list[Instance], clip: C
     for frame, found in enumerate(boxes):
         parts = truth[frame]
         if (found is None) != (parts is None):
-            yield (
-                f"frame {frame}: boxes are {'null' if found is None else 'set'}, {_ANNOTATED[parts is not None]}"
-            )
+            state = "null" if found is None else "set"
+            yield f"frame {frame}: boxes are {state}, {_ANNOTATED[parts is not None]}"
         if found is None or parts is None:
             continue
         given = sorted((b.x, b.y, b.w, b.h) for b in found)

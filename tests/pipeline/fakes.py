@@ -48,6 +48,7 @@ from rvt_ray.records import (
     clip_id,
 )
 from rvt_ray.records import Reject as RejectRecord
+from rvt_ray.video.item import SourceItem
 
 PROGRAM = Program(
     target="x",
@@ -144,32 +145,39 @@ class FakeIndex:
 
     def __call__(self, row: Row) -> Work:
         self.plan.act("index", row)
-        item = json.loads(row.payload)
-        sha = hashlib.sha256(Path(item["uri"]).read_bytes()).hexdigest()
-        clips = [
-            ClipRecord(
-                clip_id=clip_id(sha[:16], i * FRAMES, FRAMES),
-                video_id=sha[:16],
-                source=item["source"],
-                name=item["name"],
-                uri=item["uri"],
-                sha256=sha,
-                license=item["license"],
-                start_frame=i * FRAMES,
-                num_frames=FRAMES,
-                pts_s=[j / 10 for j in range(FRAMES)],
-                fps_nominal=10.0,
-                width=WIDTH,
-                height=HEIGHT,
-                rotation=0,
-                decoder="fake",
-                decoder_version="1",
-                num_frames_header=None,
-                flags=[],
-            )
-            for i in range(CLIPS_PER_VIDEO)
-        ]
+        clips = fake_clips(SourceItem(**json.loads(row.payload)))
         return Work(ClipRecord.to_table(clips), {**index_meta(clips), "counts": {"clips": len(clips)}})
+
+
+def fake_clips(item: SourceItem) -> list[ClipRecord]:
+    """Two clips of a file; its bytes are its content."""
+    sha = hashlib.sha256(Path(item.uri).read_bytes()).hexdigest()
+    return [
+        ClipRecord(
+            clip_id=clip_id(sha[:16], i * FRAMES, FRAMES),
+            video_id=sha[:16],
+            source=item.source,
+            name=item.name,
+            uri=item.uri,
+            sha256=sha,
+            license=item.license,
+            start_frame=i * FRAMES,
+            num_frames=FRAMES,
+            pts_s=[j / 10 for j in range(FRAMES)],
+            fps_nominal=10.0,
+            width=WIDTH,
+            height=HEIGHT,
+            rotation=0,
+            decoder="fake",
+            decoder_version="1",
+            num_frames_header=None,
+            flags=[],
+            annotation_uri=item.annotation_uri,
+            annotation_format=item.annotation_format,
+            annotation_sha256=item.annotation_sha256,
+        )
+        for i in range(CLIPS_PER_VIDEO)
+    ]
 
 
 class Unbuildable:

@@ -140,9 +140,16 @@ def test_the_same_content_under_two_names_is_taken_once_and_reported(tmp_path: P
 def test_workers_that_die_while_starting_end_the_run_instead_of_looping(tmp_path: Path) -> None:
     videos, out = make_videos(tmp_path / "videos", 1), tmp_path / "out"
     Plan(out).write(index={"init_segfault": "yes"})
-    with pytest.raises(StageError, match="no progress"):
+    with pytest.raises(StageError, match="3 worker processes died while they loaded"):
         run_fakes(config_for(videos), out)
     assert json.loads((out / "progress.json").read_text())["state"] == "failed"
+
+
+def test_a_stage_whose_every_row_kills_its_worker_ends_early(tmp_path: Path) -> None:
+    videos, out = make_videos(tmp_path / "videos", 11), tmp_path / "out"
+    Plan(out).write(index={"v": "exit"})
+    with pytest.raises(StageError, match="10 rows all killed their workers"):
+        run_fakes(config_for(videos, ["run.max_attempts=1", "run.index.actors=2"]), out)
 
 
 def test_a_backend_that_refuses_to_be_built_is_the_users_error(tmp_path: Path) -> None:
