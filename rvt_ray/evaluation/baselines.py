@@ -106,6 +106,7 @@ def _text_only(sample: Sample, context: Context) -> Row:
     query = frozenset(words(sample.query))
     if sample.task in (Task.SEGMENTATION, Task.GROUNDING):
         ordered = sorted(context.twin.instances, key=lambda i: i.instance_id)
+        context.rng.shuffle(ordered)  # where the words decide nothing, chance does, not the smallest id
         best = max(ordered, key=lambda i: len(query & frozenset(words(i.category))), default=None)
         return _of_instance(sample, context, best)
     allowed = {normalise(c): c for c in sample.choices}

@@ -334,3 +334,22 @@ def test_bootstrap_intervals_cover_the_truth_about_as_often_as_they_say():
         (found,) = estimate_all(videos, values, ones, ones > 0, seed=trial, draws=300)
         covered += found.low <= 0.5 <= found.high
     assert 0.88 <= covered / 200 <= 0.99
+
+
+def test_known_masks_round_trip_through_png_folders(corpus, truth, tmp_path):
+    from PIL import Image
+
+    rows = []
+    for sample in truth[2]:
+        if sample.task is not Task.SEGMENTATION:
+            rows.append(perfect_row(sample))
+            continue
+        folder = tmp_path / "p" / "masks" / sample.sample_id
+        folder.mkdir(parents=True)
+        for frame, text in enumerate(sample.masks):
+            Image.fromarray(rle.decode(text, H, W).astype(np.uint8)).save(folder / f"{frame:05d}.png")
+    write_jsonl(tmp_path / "p" / "rest.jsonl", rows)
+    report = json.loads(evaluate(corpus, tmp_path / "p", tmp_path / "out", QUICK).read_text(encoding="utf-8"))
+    assert value(report, Task.SEGMENTATION, "jf") == 1.0
+    assert value(report, Task.SEGMENTATION, "jf", has_target=False) == 1.0
+    assert not any(report["issues"].values())

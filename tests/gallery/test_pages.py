@@ -158,3 +158,13 @@ def test_only_the_row_groups_of_a_clip_are_read(corpus, monkeypatch):
     gone = next(c for c in opened.clips() if c.name == "gone")
     assert [s.sample_id for s in opened.samples(gone.clip_id)] == ["s6"]
     assert [i for i, columns in reads if columns is None] == [2]  # 6 samples in groups of 2
+
+
+def test_frames_come_from_the_video_itself_without_an_opener(corpus, tmp_path):
+    index = write_gallery(corpus, tmp_path / "real", limit=1)
+    page = next(index.parent.glob(f"*-{N:05d}.html"))
+    assert "drawn on grey" not in page.read_text(encoding="utf-8")
+    image = cv2.imread(str(page.with_suffix("") / "key-f00000.jpg")).astype(int)
+    sky, ground = image[3, image.shape[1] // 2], image[-4, image.shape[1] // 2]
+    assert sky[0] > sky[2] + 20  # bluish above
+    assert ground[1] > ground[0]  # greenish below
