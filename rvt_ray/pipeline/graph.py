@@ -113,14 +113,14 @@ class _Deaths:
         self._in_a_row = self._in_a_row + 1 if receipt.code == FailureCode.WORKER_DIED else 0
         if self._in_a_row >= _MAX_DEATHS_IN_A_ROW:
             raise StageError(
-                f"{self._stage}: the last {self._in_a_row} rows all killed their workers, so it is not the rows. "
-                "Ray's logs of the workers say more; after mending it, run again with --retry-failed"
+                f"{self._stage}: the last {self._in_a_row} rows all killed their workers, so it is not "
+                "the rows. Ray's logs of the workers say more; once it is mended, add --retry-failed"
             )
 
 
 def _own_error_in(error: BaseException) -> RvtError | None:
-    """Our own word about what is wrong, inside Ray's wrapping, when there is one. Ray may keep only its text."""
-    kinds = {
+    """Our own word on what is wrong, inside Ray's wrapping, if there is one. Ray may keep only its text."""
+    kinds: dict[str, type[RvtError]] = {
         "ConfigError": ConfigError,
         "MissingDependencyError": ConfigError,
         "WorkerStartError": StageError,

@@ -16,6 +16,7 @@ from typing import Any
 import ray
 
 from rvt_ray.config import Config
+from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.catalogue import Catalogue, Indexed, Ledgers, log_duplicates, read_index, read_sources
 from rvt_ray.pipeline.finalise import finalise_corpus
 from rvt_ray.pipeline.graph import run_graph
@@ -103,7 +104,7 @@ class Run:
             for clip in indexed.clips
             if twins.get(clip.perceive) is Done.OK
         ]
-        self._warn_of_missing_twins(indexed, twins)
+        self._tell_of_missing_twins(indexed, twins)
         self.run_stage(self.ledgers.generate, rows)
 
     def finalise(self, catalogue: Catalogue) -> None:
@@ -139,14 +140,20 @@ class Run:
         self.result.failed_share[stage] = failed / max(1, len(rows))
         self.result.stages = self.progress.summary()
 
-    def _warn_of_missing_twins(self, indexed: Indexed, twins: dict[str, Done]) -> None:
+    def _tell_of_missing_twins(self, indexed: Indexed, twins: dict[str, Done]) -> None:
         missing = sum(clip.perceive not in twins for clip in indexed.clips)
+        remedy = "run `rvt-ray perceive` (or `build`) with the same settings first"
+        if not twins and (missing or indexed.missing):
+            raise ConfigError(
+                f"{self.storage.root}: no twin is staged under these settings (fingerprint "
+                f"{self.ledgers.perceive.fingerprint}): {remedy}"
+            )
         if missing or indexed.missing:
             logger.warning(
-                "%d clips have no twin yet and %d videos are not indexed: run `rvt-ray perceive` or `build` "
-                "with the same settings first to have them asked about",
+                "%d clips have no twin yet and %d videos are not indexed; to have them asked about, %s",
                 missing,
                 len(indexed.missing),
+                remedy,
             )
 
 

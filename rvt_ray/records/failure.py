@@ -13,7 +13,8 @@ from rvt_ray.records.enums import FailureCode, Stage
 class Failure(Record):
     """A video (stage `index`, `clip_id` null) or clip that failed.
 
-    `attempt` counts the starts that were made, from 1.
+    `attempt`: how many starts this verdict took: 1, or for `worker_died` all that were allowed. Not how
+    often a run was interrupted: that is no property of the clip, and shards do not depend on it.
     """
 
     TABLE: ClassVar[str] = "failures"

@@ -176,6 +176,14 @@ def test_a_half_done_run_cannot_be_finalised(tmp_path: Path) -> None:
     assert not (out / "manifest.json").exists()
 
 
+def test_generate_without_twins_of_these_settings_says_so(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    config = config_for(make_videos(tmp_path / "videos", 1))
+    run_fakes(config, out, "index")
+    with pytest.raises(ConfigError, match="no twin is staged under these settings"):
+        job.generate(config, out, bar=False)
+
+
 def test_twins_alone_make_a_corpus_without_samples(tmp_path: Path) -> None:
     out = tmp_path / "out"
     config = config_for(make_videos(tmp_path / "videos", 1))
