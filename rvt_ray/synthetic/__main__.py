@@ -6,7 +6,8 @@ import argparse
 import logging
 from typing import get_args
 
-from rvt_ray.synthetic.scenes import CameraMode, random_scene
+from rvt_ray.synthetic.looks import CameraMode
+from rvt_ray.synthetic.scenes import random_scene
 from rvt_ray.synthetic.write import write_clip
 
 log = logging.getLogger("rvt_ray.synthetic")
