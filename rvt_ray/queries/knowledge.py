@@ -26,6 +26,7 @@ class Knowledge:
         self.lexicon = lexicon
         self._answers: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
         self._names: dict[int, str | None] = {}
+        self._row = {instance_id: row for row, instance_id in enumerate(facts.ids)}
 
     # -- truth ------------------------------------------------------------------------------------
 
@@ -33,13 +34,18 @@ class Knowledge:
         """One fact of the twin."""
         return self.facts.value(predicate, ids, value, scope)
 
+    def truth(self, predicate: str, *ids: int, value: str | None = None, scope: str | None = None) -> Truth:
+        """A fact's truth alone: much cheaper than the fact with its frames."""
+        rows = tuple(self._row[i] for i in ids)
+        return Truth(int(self.facts.table(predicate, value, scope).truth[rows]))
+
     def is_true(self, predicate: str, *ids: int, value: str | None = None, scope: str | None = None) -> bool:
         """Whether the fact is certain."""
-        return self.fact(predicate, *ids, value=value, scope=scope).truth is Truth.TRUE
+        return self.truth(predicate, *ids, value=value, scope=scope) is Truth.TRUE
 
     def is_false(self, predicate: str, *ids: int, value: str | None = None, scope: str | None = None) -> bool:
         """Whether its contrary is certain."""
-        return self.fact(predicate, *ids, value=value, scope=scope).truth is Truth.FALSE
+        return self.truth(predicate, *ids, value=value, scope=scope) is Truth.FALSE
 
     def answers(self, program: Program) -> tuple[frozenset[int], frozenset[int]]:
         """(certain, possible) of a program."""

@@ -72,9 +72,10 @@ def asked_for(text: str) -> str:
     return found.group(1) if found else ""
 
 
-def draft(text: str) -> str:
-    found = re.search(r"^A draft that you may improve: (.*)$", text, re.MULTILINE)
-    return found.group(1) if found else ""
+def example(text: str) -> str:
+    found = re.search(r'"query": "([^"]*)"', text)
+    assert found is not None, text
+    return found.group(1)
 
 
 def strong(request: LlmRequest, text: str) -> Any:
@@ -90,8 +91,8 @@ def strong(request: LlmRequest, text: str) -> Any:
             "paraphrases": [f"Describe the doings of {one} {what}.", f"Tell at length of {one} {what}."],
         }
     if asked_for(text):
-        written = draft(text)
-        return {"query": written, "paraphrases": [written.replace("?", "? ").strip(), written]}
+        written = example(text).replace("comes into view", what).replace("come into view", what)
+        return {"query": written, "paraphrases": [f"Now, {written[0].lower()}{written[1:]}", "Hm?"]}
     verb = "Outline" if "outline" in request.messages[0].content else "Locate"
     return {
         "query": f"{verb} {one} {what}, please.",

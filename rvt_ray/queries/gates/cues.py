@@ -84,13 +84,14 @@ _COMPILED = {name: re.compile(pattern) for name, pattern in _STATEMENTS.items()}
 
 def find_misstatements(text: str, draft: Draft, know: Knowledge) -> list[str]:
     """What the text leaves out, and what it adds, in words; empty when neither is seen."""
-    low = _calm(plain(text))
+    said = plain(text)
+    low = _calm(said)
     words = set(tokens(text))
     constraints = list(draft.candidate.program.constraints)
     depths = variable_depths(draft.candidate.program) | {"other": 1}
     if draft.checked is not None:
         constraints.append(draft.checked[0])
-    found = [gap for c in constraints for gap in _missing(c, low, words, draft, know, depths)]
+    found = [gap for c in constraints for gap in _missing(c, said, words, draft, know, depths)]
     other = draft.slots.get("other") or (draft.checked[1] if draft.checked else None)
     if other is not None and not set(tokens(other)) - {"the"} <= words:
         found.append(f"it does not speak of {other}")

@@ -11,7 +11,7 @@ from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.base import Finding, not_run, passed, refused
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.prompting import load_prompt
-from rvt_ray.twin.facts import CATALOGUE, Truth
+from rvt_ray.twin.facts import CATALOGUE
 from rvt_ray.twin.facts.facts import SCOPE_WORDS
 
 MAX_NOTES = 60
@@ -91,7 +91,7 @@ def _notes(know: Knowledge, draft: Draft, letters: dict[int, str], rng: random.R
     for predicate, value, scope in asked:
         spec = CATALOGUE[predicate]
         for args in itertools.permutations(letters, spec.arity):
-            if know.fact(predicate, *args, value=value, scope=scope).truth is Truth.TRUE:
+            if know.is_true(predicate, *args, value=value, scope=scope):
                 words = spec.phrase.format(
                     x=letters[args[0]],
                     y=letters[args[-1]],

@@ -167,7 +167,7 @@ def _direction(know: Knowledge, candidate: Candidate, rng: random.Random) -> Dra
     said = {c.predicate for c in _on_target(candidate)}
     if said & (set(DIRECTIONS) | {"still", "moves", "approaches", "follows", "passes", "moves_away_from"}):
         return None
-    truths = {p: know.fact(p, target).truth for p in DIRECTIONS}
+    truths = {p: know.truth(p, target) for p in DIRECTIONS}
     true = [p for p, t in truths.items() if t is Truth.TRUE]
     false = [p for p, t in truths.items() if t is Truth.FALSE]
     if len(true) != 1 or len(false) < 2:
@@ -205,10 +205,11 @@ def _orders(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
         return []
     found = []
     for other, name in _named(know, candidate):
+        truths = know.truth("appears_before", target, other), know.truth("appears_after", target, other)
+        if set(truths) != {Truth.TRUE, Truth.FALSE}:
+            continue
         before = know.fact("appears_before", target, other)
         after = know.fact("appears_after", target, other)
-        if {before.truth, after.truth} != {Truth.TRUE, Truth.FALSE}:
-            continue
         answer = "before" if before.truth is Truth.TRUE else "after"
         found.append(
             Draft(
@@ -251,12 +252,11 @@ def _checks(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
     rng.shuffle(options)
     found: dict[str, Draft] = {}
     for constraint, checked_name, use in options:
+        truth = know.truth(use.predicate, *use.ids, scope=use.scope)
+        answer = "yes" if truth is Truth.TRUE else "no"
+        if truth is Truth.UNKNOWN or answer in found:
+            continue
         fact = know.fact(use.predicate, *use.ids, scope=use.scope)
-        if fact.truth is Truth.UNKNOWN:
-            continue
-        answer = "yes" if fact.truth is Truth.TRUE else "no"
-        if answer in found:
-            continue
         found[answer] = Draft(
             candidate,
             Task.VQA,

@@ -11,7 +11,7 @@ from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.phrases import PHRASES, REGION_PLACES
 from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Evidence, Task
-from rvt_ray.twin.facts import CATALOGUE, Truth
+from rvt_ray.twin.facts import CATALOGUE
 
 MIN_SENTENCES, MAX_SENTENCES = 2, 6
 _MOTIONS = (
@@ -145,5 +145,4 @@ def _phrase(predicate: str, rng: random.Random) -> str:
 
 
 def _holds(know: Knowledge, use: Use) -> bool:
-    fact = know.fact(use.predicate, *use.ids, value=use.value, scope=use.scope)
-    return fact.truth is Truth.TRUE
+    return know.is_true(use.predicate, *use.ids, value=use.value, scope=use.scope)

@@ -34,6 +34,19 @@ _ASKS = {
     "which_of": "which of the given choices it is",
     "duration": "for about how long it can be seen",
 }
+_EXAMPLES = {
+    "count": "How many things come into view?",
+    "exists": "Is there anything that comes into view?",
+    "check": "Take the one that comes into view: is it true that {ask}?",
+    "attribute": "Which {attribute} does the one that comes into view have?",
+    "material": "What is the one that comes into view made of?",
+    "kind": "What kind of thing is the one that comes into view?",
+    "order": "Is the one that comes into view seen before or after {other}?",
+    "direction": "In which direction does the one that comes into view move?",
+    "which_of": "Which of these comes into view?",
+    "duration": "For how long can the one that comes into view be seen?",
+}
+"""What a question of each form looks like, for the clue "it comes into view"."""
 _TASK_WORDS = {
     Task.SEGMENTATION: "segmentation: asking for its exact outline",
     Task.GROUNDING: "grounding: asking where it is",
@@ -154,26 +167,21 @@ class LlmWriter:
             and (name := know.name(i)) is not None
             and not know.names_in(name, forbidden)
         ]
-        ask = _ASKS.get(draft.form, "").format(
-            ask=self._checked(draft),
-            attribute=draft.slots.get("attribute", ""),
-            other=draft.slots.get("other", ""),
-        )
+        words = {
+            "ask": self._template.statement(draft) if draft.checked is not None else "",
+            "attribute": draft.slots.get("attribute", ""),
+            "other": draft.slots.get("other", ""),
+        }
         return {
             "clue": self._template.plain(draft),
             "number": "one thing" if n < 2 else f"{english.number(n)} things, so use the plural",
             "others": english.listing(others[:_MAX_OTHERS]) or "nothing else with a name",
             "forbidden": ", ".join(shown) or "none",
             "words": str(MAX_WORDS[candidate.level] - 6),
-            "ask": ask,
+            "ask": _ASKS.get(draft.form, "").format(**words),
             "answer": draft.answer or "",
-            "draft": self._template.write(draft, 0).query,
+            "example": _EXAMPLES.get(draft.form, "").format(**words),
         }
-
-    def _checked(self, draft: Draft) -> str:
-        if draft.checked is None:
-            return ""
-        return self._template.statement(draft)
 
 
 def _words(reply: LlmReply, count: int) -> Words:

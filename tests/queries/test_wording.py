@@ -1,0 +1,216 @@
+"""Phrase table, grammar, speaker and template writer."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from rvt_ray.config.settings import FactSettings
+from rvt_ray.queries import english
+from rvt_ray.queries.draft import Draft
+from rvt_ray.queries.english import Form, inflect
+from rvt_ray.queries.gates.cues import find_misstatements
+from rvt_ray.queries.gates.text import plain
+from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.lexicon import load_lexicon
+from rvt_ray.queries.wording import CannotSay, Speaker, TemplateWriter
+from rvt_ray.queries.wording.frames import FRAMES
+from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES
+from rvt_ray.reasoning import Candidate, Constraint, Program
+from rvt_ray.records import Task, Tree
+from rvt_ray.twin.facts import CATALOGUE, REGIONS, Facts
+from tests.queries.twins import scene_twin
+
+
+@pytest.fixture(scope="module")
+def know() -> Knowledge:
+    twin, _ = scene_twin(1)
+    return Knowledge(Facts(twin, FactSettings()), load_lexicon())
+
+
+def candidate(know: Knowledge, constraints: list[Constraint], targets: tuple[int, ...] = (5,)) -> Candidate:
+    variables = tuple(dict.fromkeys(["x", *(v for c in constraints for v in c.args)]))
+    anchors = dict.fromkeys(variables[1:], (know.twin.instances[0].instance_id,))
+    return Candidate(
+        target_ids=targets,
+        program=Program(target="x", variables=variables, constraints=tuple(constraints)),
+        level=1,
+        categories=(),
+        tree=Tree(tree_id="t", nodes=[], edges=[]),
+        evidence=(),
+        anchors=anchors,
+    )
+
+
+def unary(predicate: str, value: str | None = None, scope: str | None = None, v: str = "x") -> Constraint:
+    return Constraint(predicate=predicate, args=(v,), value=value, scope=scope)
+
+
+def relation(predicate: str, a: str = "x", b: str = "a", scope: str | None = None) -> Constraint:
+    return Constraint(predicate=predicate, args=(a, b), scope=scope)
+
+
+def test_every_predicate_of_the_catalogue_has_phrases_for_all_its_scopes() -> None:
+    assert set(PHRASES) == set(CATALOGUE)
+    assert set(REGION_PLACES) == set(REGIONS)
+    for name, spec in CATALOGUE.items():
+        phrases = PHRASES[name]
+        assert phrases.places or phrases.states or phrases.events, name
+        for text in (*phrases.places, *phrases.states, *phrases.events, *phrases.passives):
+            assert ("{o}" in text) == (spec.arity == 2), f"{name}: {text}"
+            assert re.findall(r"\{(\w)\}", text) in ([], ["o"], ["k"], ["v"]), f"{name}: {text}"
+        if spec.scopes:
+            assert phrases.places or phrases.states, f"{name} takes scopes but has no phrase that does"
+            assert not phrases.events, f"{name}: an event phrase would lose the scope"
+        if spec.arity == 2 and spec.inverse is None:
+            assert phrases.passives, f"{name} has neither an inverse nor a passive form"
+        for scope in spec.scopes:
+            assert scope in PLACE_SCOPES
+            assert scope in STATE_SCOPES
+
+
+def test_every_phrase_shows_its_own_cue() -> None:
+    for name, phrases in PHRASES.items():
+        for text in (*phrases.places, *phrases.states, *phrases.events, *phrases.passives):
+            said = plain(inflect(text, Form.SINGULAR))
+            if phrases.cues:
+                assert any(re.search(cue, said) for cue in phrases.cues), f"{name}: {said!r} lacks its cue"
+
+
+def test_verbs_agree_with_their_subject() -> None:
+    assert inflect("<come> in and <carry> it", Form.SINGULAR) == "comes in and carries it"
+    assert inflect("<be> red and <pass> by", Form.PLURAL) == "are red and pass by"
+    assert inflect("<go> and <have>", Form.SINGULAR) == "goes and has"
+
+
+@pytest.mark.parametrize(
+    ("phrase", "many", "asked"),
+    [
+        ("<be> in view", False, "is it in view"),
+        ("<end> up near the ball", False, "does it end up near the ball"),
+        ("<be> in view", True, "are it in view"),
+        ("can be seen", False, "can it be seen"),
+    ],
+)
+def test_questions_put_the_verb_first(phrase: str, many: bool, asked: str) -> None:
+    assert english.question("it", phrase, many) == asked
+
+
+def test_two_anchors_are_told_apart_and_the_second_mention_refers_back(know: Knowledge) -> None:
+    found = Speaker(
+        know,
+        candidate(
+            know,
+            [
+                unary("category", "bird", v="a"),
+                relation("left_of", scope="start"),
+                relation("right_of", scope="end"),
+            ],
+        ),
+        random.Random(0),
+        plain=True,
+    ).reference()
+    assert found.clause_singular == "starts out to the left of the bird and ends up to the right of it"
+
+
+def test_a_relation_between_anchors_is_said_after_both_are_introduced(know: Knowledge) -> None:
+    made = candidate(
+        know,
+        [
+            unary("category", "bird", v="a"),
+            unary("category", "truck", v="b"),
+            relation("left_of", scope="end"),
+            relation("near", "x", "b", "end"),
+            relation("above", "a", "b", "end"),
+        ],
+    )
+    for seed in range(20):
+        text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+        first = re.search(r"\b(the|a|an) (bird|truck)\b", text)
+        again = re.search(r"that same (bird|truck)", text)
+        assert first is not None
+        if again is not None:
+            assert text.index(again.group(1)) < again.start(), text
+        assert "bird" in text
+        assert "truck" in text
+
+
+def test_a_target_is_never_named_by_its_kind(know: Knowledge) -> None:
+    red_ball = next(i for i in know.twin.instances if know.name(i.instance_id) == "the red ball")
+    made = candidate(know, [unary("category", "ball"), unary("colour", "red")], (red_ball.instance_id,))
+    for seed in range(30):
+        text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+        assert "ball" not in text
+        assert not know.names_in(text, know.forbidden_names(made)), text
+
+
+def test_an_anchor_of_the_targets_kind_is_described_or_refused(know: Knowledge) -> None:
+    red_ball = next(i for i in know.twin.instances if know.name(i.instance_id) == "the red ball")
+    made = candidate(
+        know, [relation("near", scope="end"), unary("category", "ball", v="a")], (red_ball.instance_id,)
+    )
+    for seed in range(10):
+        text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+        assert not know.names_in(text, know.forbidden_names(made)), text
+
+
+def test_what_cannot_be_said_without_a_leak_is_refused(know: Knowledge) -> None:
+    made = candidate(know, [unary("category", "container")], (4,))
+    with pytest.raises(CannotSay, match="container"):
+        Speaker(know, made, random.Random(0)).reference()
+
+
+def test_a_loose_variable_is_refused_and_not_dropped(know: Knowledge) -> None:
+    made = candidate(know, [unary("enters"), unary("category", "bird", v="a")])
+    with pytest.raises(CannotSay, match="category"):
+        Speaker(know, made, random.Random(0)).reference()
+
+
+def test_people_are_not_things(know: Knowledge) -> None:
+    lexicon = load_lexicon()
+    assert lexicon.animate("person")
+    assert lexicon.animate("dog")
+    assert not lexicon.animate("cup")
+    bird = next(i.instance_id for i in know.twin.instances if i.category == "bird")
+    assert know.generic_nouns((bird,)) == ("one",)
+
+
+def test_all_frames_are_filled_without_a_trace_of_the_template(know: Knowledge) -> None:
+    red_ball = next(i for i in know.twin.instances if know.name(i.instance_id) == "the red ball")
+    made = candidate(
+        know,
+        [unary("moves_right"), relation("near", scope="end"), unary("category", "bird", v="a")],
+        (red_ball.instance_id,),
+    )
+    for form in FRAMES:
+        if form in ("count_ones", "check"):
+            continue
+        task = {"masks": Task.SEGMENTATION, "boxes": Task.GROUNDING, "summary": Task.SUMMARY}.get(
+            form, Task.VQA
+        )
+        draft = Draft(made, task, form, slots={"attribute": "colour", "other": "the truck"})
+        seen = set()
+        for seed in range(6):
+            words = TemplateWriter(know, random.Random(seed), 3).write(draft, 2)
+            for text in (words.query, *words.paraphrases):
+                assert not re.search(r"[{}<>_]|  | ,", text), text
+                assert text[0].isupper()
+                assert text[-1] in ".?"
+            seen.add(words.query)
+        assert len(seen) >= 4, f"{form}: too little variety"
+
+
+def test_template_wording_says_what_the_cue_gate_wants(know: Knowledge) -> None:
+    anchors = [unary("category", "bird", v="a")]
+    for name, spec in CATALOGUE.items():
+        if spec.category == "semantic" or spec.value is not None:
+            continue
+        for scope in spec.scopes or (None,):
+            constraint = Constraint(predicate=name, args=("x", "a")[: spec.arity], scope=scope)
+            made = candidate(know, [constraint, *(anchors if spec.arity == 2 else [])])
+            draft = Draft(made, Task.SEGMENTATION, "masks")
+            for seed in range(6):
+                query = f"Outline {Speaker(know, made, random.Random(seed)).reference().noun_phrase}."
+                assert find_misstatements(query, draft, know) == [], f"{name}@{scope}: {query}"
