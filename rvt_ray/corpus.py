@@ -43,7 +43,7 @@ class TableReader:
         self.record = TABLES[name]
         self.files = sorted((root / name).glob("part-*.parquet"))
         self._index: dict[str, list[tuple[int, int]]] | None = None
-        self._cached: tuple[tuple[int, int], pa.Table] | None = None
+        self._cached: tuple[tuple[int, int], pa.Table, dict[str, list[int]]] | None = None
         for path in self.files:
             missing = set(self.record.SCHEMA.names) - set(self._open(path).schema_arrow.names)
             if missing:
@@ -79,9 +79,9 @@ class TableReader:
         if self._index is None:
             self._index = self._build_index()
         for place in self._index.get(clip_id, ()):
-            group = self._row_group(place)
-            for row in group.filter(pc.equal(group["clip_id"], clip_id)).to_pylist():
-                yield self.record.from_row(row)
+            group, rows = self._row_group(place)
+            for number in rows[clip_id]:
+                yield self.record.from_row(group.slice(number, 1).to_pylist()[0])
 
     def _build_index(self) -> dict[str, list[tuple[int, int]]]:
         index: dict[str, list[tuple[int, int]]] = {}
@@ -93,11 +93,16 @@ class TableReader:
                     index.setdefault(clip_id, []).append((f, g))
         return index
 
-    def _row_group(self, place: tuple[int, int]) -> pa.Table:
+    def _row_group(self, place: tuple[int, int]) -> tuple[pa.Table, dict[str, list[int]]]:
+        """A row group, and which of its rows belong to which clip."""
         if self._cached is None or self._cached[0] != place:
             self._cached = None  # let the old group go before the new one comes
-            self._cached = (place, self._open(self.files[place[0]]).read_row_group(place[1]))
-        return self._cached[1]
+            group = self._open(self.files[place[0]]).read_row_group(place[1])
+            rows: dict[str, list[int]] = {}
+            for number, clip_id in enumerate(group["clip_id"].to_pylist()):
+                rows.setdefault(clip_id, []).append(number)
+            self._cached = (place, group, rows)
+        return self._cached[1], self._cached[2]
 
 
 class Corpus:
