@@ -32,7 +32,8 @@ def know() -> Knowledge:
 
 def candidate(know: Knowledge, constraints: list[Constraint], targets: tuple[int, ...] = (5,)) -> Candidate:
     variables = tuple(dict.fromkeys(["x", *(v for c in constraints for v in c.args)]))
-    anchors = dict.fromkeys(variables[1:], (know.twin.instances[0].instance_id,))
+    bird = next(i.instance_id for i in know.twin.instances if i.category == "bird")
+    anchors = dict.fromkeys(variables[1:], (bird,))
     return Candidate(
         target_ids=targets,
         program=Program(target="x", variables=variables, constraints=tuple(constraints)),
