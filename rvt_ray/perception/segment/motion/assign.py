@@ -15,6 +15,7 @@ Bins = npt.NDArray[np.int32]
 COLOUR_BINS = 2048
 _INSIDE_BONUS = 2.5  # log units for lying where the thing is expected
 _REACH_PX = 4.0  # outside of it, the prior falls off like a Gaussian of this width
+_OUTLINE_SHARE = 0.5
 _NOBODY = -1.0  # a pixel that fits all things worse than this belongs to none of them
 
 
@@ -82,7 +83,17 @@ def clean_foreground(strength: npt.NDArray[np.float32], least_area: int) -> Mask
         own = labels[y : y + h, x : x + w] == i
         strong = (strength[y : y + h, x : x + w][own] > 2.0).mean()
         keep[i] = strong > 0.1 and depth[y : y + h, x : x + w][own].max() >= 2.5
-    return fill_holes(keep[labels], 0.25)
+    return fill_holes(_trim(keep[labels], strength), 0.25)
+
+
+def _trim(mask: Mask, strength: npt.NDArray[np.float32]) -> Mask:
+    """Cut the halo: where a thing stands out strongly, the blur beside it passes the threshold as well. The
+    outline lies where the difference falls to half of what it is just inside."""
+    inner = cv2.erode(mask.astype(np.uint8), np.ones((7, 7), np.uint8), borderValue=1) > 0
+    peak = cv2.dilate(strength, np.ones((5, 5), np.uint8))
+    trimmed = mask & (inner | (strength >= _OUTLINE_SHARE * peak))
+    smooth = cv2.morphologyEx(trimmed.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    return np.asarray(smooth > 0)
 
 
 def fill_holes(mask: Mask, max_share: float) -> Mask:

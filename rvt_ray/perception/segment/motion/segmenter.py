@@ -29,7 +29,7 @@ Mask = npt.NDArray[np.bool_]
 
 _FLOODED = 0.6  # of the frame is foreground: the plate or the camera model does not hold on this frame
 _ALONE_SHARE = 0.3  # of its sights; a thing that never stands apart may be a part of something
-_TOGETHER_SHARE = 0.8  # of common frames; a piece that touches what it came out of this often is a part of it
+_TOGETHER_SHARE = 0.7  # of common frames; a piece that touches what it came out of this often is a part of it
 _THICK_SHARE = 0.012  # of the diagonal: radius of the largest disc inside; parallax leaves slivers at edges
 _RESTLESS = 0.08  # median relative change of the area between frames; noise flickers more
 _BLIND_SCORE = 0.2  # of a mask that only the flow carried on
@@ -236,7 +236,7 @@ def join_inseparable(shot: Shot, tracks: Tracks, things: dict[int, Thing]) -> No
     meet, or part for good, do not.
     """
     size = (shot.height, shot.width)
-    kernel = np.ones((7, 7), np.uint8)
+    kernel = np.ones((13, 13), np.uint8)
     both: dict[tuple[int, int], int] = {}  # frames on which both are seen
     touching: dict[tuple[int, int], set[int]] = {}
     for index in sorted({f for sights in tracks.values() for f in sights}):
