@@ -111,8 +111,8 @@ class FactSettings(Settings):
     """
 
     min_track_score: float = Field(default=0.5, ge=0, le=1, description="masks scored below are not trusted")
-    min_category_score: float = Field(default=0.5, ge=0, le=1)
-    min_category_lead: float = Field(default=0.2, ge=0, le=1, description="over the best rival name")
+    min_category_score: float = Field(default=0.6, ge=0, le=1)
+    min_category_lead: float = Field(default=0.3, ge=0, le=1, description="over the best rival name")
     rival_score: float = Field(default=0.15, ge=0, le=1, description="names scored below cannot be it")
     min_attribute_score: float = Field(default=0.6, gt=0.5, le=1)
     region_share: float = Field(default=0.36, gt=0, lt=0.5, description="of the side: `left`, `top`, ...")
