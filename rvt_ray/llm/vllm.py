@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import logging
 import os
 import uuid
 import weakref
 from typing import TYPE_CHECKING, Any, Literal
 
+import psutil  # type: ignore[import-untyped]
 from pydantic import Field
 
 from rvt_ray import backends
@@ -31,7 +33,7 @@ _ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
 }
-_SHUTDOWN_S = 20.0
+_SHUTDOWN_S = 30.0
 
 
 class VllmLlm:
@@ -83,6 +85,7 @@ class VllmLlm:
         self._options = options
         self._model = models.locate_llm(options.model, options.revision)
         self._engine: Any = None
+        self._processes: list[psutil.Process] = []
         self._starting = asyncio.Lock()
         self._closed = False
         self._failure: ConfigError | None = None
@@ -147,6 +150,7 @@ class VllmLlm:
                 "log above names the cause; often memory: lower max_model_len, max_num_seqs or kv_cache_gb"
             )
             raise self._failure from error
+        self._processes = _engine_processes()
         logging.getLogger(AsyncLLM.__module__).addFilter(_is_not_a_dead_engine)
         atexit.register(_shutdown_at_exit, weakref.ref(self))
         _log.info("vLLM engine up: %s", self.model_id)
@@ -180,6 +184,12 @@ class VllmLlm:
         if engine is not None:
             # A worker needs about 5 s to end, which is vLLM's own patience before it kills.
             engine.shutdown(timeout=_SHUTDOWN_S)
+        # What is left are workers of an engine that died. They would end by themselves, but hold memory that
+        # the next engine wants.
+        for process in self._processes:
+            if process.is_running():
+                process.kill()
+        self._processes = []
 
     def _arguments(self, path: str) -> dict[str, Any]:
         options = self._options
@@ -277,6 +287,16 @@ def _to_reply(output: RequestOutput | None, request: LlmRequest) -> LlmReply:
     return finished(
         choice.text, request.schema, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens
     )
+
+
+def _engine_processes() -> list[psutil.Process]:
+    """vLLM's processes below this one, known by the titles that they give themselves."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if any(part.startswith("VLLM::") for part in process.cmdline()):
+                found.append(process)
+    return found
 
 
 def _is_not_a_dead_engine(record: logging.LogRecord) -> bool:
