@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -114,14 +115,9 @@ def moved_rle(rle: str, height: int, width: int, dx: int, dy: int, grow: int) ->
     Growth is exact along columns and reaches one run further along rows; a mask that would vanish keeps its
     shape.
     """
-    edges = np.cumsum(rle_codec.counts(rle))
-    first, stop = edges[0 : len(edges) - 1 : 2], edges[1::2]
-    keep = stop > first
-    first, stop = first[keep], stop[keep]
-    if not len(first):
+    x, top, bottom = _segments(rle, height)
+    if not len(x):
         return rle
-    first, stop = _by_column(first, stop, height)
-    x, top, bottom = first // height, first % height, (stop - 1) % height
     if grow > 0:
         left, right = x == x.min(), x == x.max()
         sides = [(x[left] - g, top[left], bottom[left]) for g in range(1, grow + 1)]
@@ -142,6 +138,16 @@ def moved_rle(rle: str, height: int, width: int, dx: int, dy: int, grow: int) ->
     bounds = np.stack([start, end], axis=1).ravel()
     lengths = np.diff(np.concatenate([[0], bounds, [height * width]]))
     return rle_codec.from_counts([int(v) for v in lengths], height, width)
+
+
+@lru_cache(maxsize=2048)
+def _segments(rle: str, height: int) -> tuple[Any, Any, Any]:
+    """A mask as vertical segments: column, first and last row. Every draw moves the same masks: cached."""
+    edges = np.cumsum(rle_codec.counts(rle))
+    first, stop = edges[0 : len(edges) - 1 : 2], edges[1::2]
+    keep = stop > first
+    first, stop = _by_column(first[keep], stop[keep], height)
+    return first // height, first % height, (stop - 1) % height
 
 
 def _by_column(first: Any, stop: Any, height: int) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from rvt_ray.queries.draft import Draft, Use
-from rvt_ray.queries.english import Form, inflect, sentence
+from rvt_ray.queries.english import Form, inflect, listing, sentence
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.phrases import PHRASES, REGION_PLACES
 from rvt_ray.reasoning import Candidate
@@ -14,6 +14,7 @@ from rvt_ray.records import Evidence, Task
 from rvt_ray.twin.facts import CATALOGUE
 
 MIN_SENTENCES, MAX_SENTENCES = 2, 6
+_MAX_MET = 3
 _MOTIONS = (
     "moves_left",
     "moves_right",
@@ -47,7 +48,7 @@ def summary(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft 
     evidence: list[Evidence] = []
     uses: list[Use] = []
     for i, item in enumerate(sentences[:MAX_SENTENCES]):
-        clause = inflect(" and ".join(item.phrases), Form.SINGULAR)
+        clause = inflect(listing(item.phrases), Form.SINGULAR)
         text = sentence(f"{subject if i == 0 else 'It'} {clause}")
         if i == 0:
             item.uses = [*subject_uses, *item.uses]
@@ -109,7 +110,9 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
     say(event("still"))
     say(event("starts_moving"))
     say(*(event(p) for p in _MOTIONS))
-    say(*_meetings(know, target, rng))
+    meetings = _meetings(know, target, rng)
+    if meetings:
+        story.append(_Sentence([text for _, text in meetings], [use for uses, _ in meetings for use in uses]))
     say(event("gets_hidden"))
     say(event("stops_moving"))
     leaves = event("leaves")
@@ -120,23 +123,27 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
     return story
 
 
-def _meetings(know: Knowledge, target: int, rng: random.Random) -> list[tuple[Use, str]]:
-    found: list[tuple[Use, str]] = []
+def _meetings(know: Knowledge, target: int, rng: random.Random) -> list[tuple[list[Use], str]]:
+    """Per kind of meeting the others that are met, in one phrase: "passes the bird and the chair"."""
+    found: list[tuple[list[Use], str]] = []
     met: set[int] = set()
-    still = Use("still", (target,))
+    still = know.is_true("still", target)
     for predicate in _MEETINGS:
         # That others move past it is their story.
-        if predicate == "changes_sides_with" and _holds(know, still):
+        if predicate == "changes_sides_with" and still:
             continue
+        names: list[str] = []
+        uses: list[Use] = []
         for other in know.instances:
             name = know.name(other) if other != target else None
             use = Use(predicate, (target, other))
-            if name is None or other in met or not _holds(know, use):
+            if name is None or other in met or len(met) == _MAX_MET or not _holds(know, use):
                 continue
             met.add(other)
-            found.append((use, _phrase(predicate, rng).replace("{o}", name)))
-            if len(found) == 2:
-                return found
+            names.append(name)
+            uses.append(use)
+        if uses:
+            found.append((uses, _phrase(predicate, rng).replace("{o}", listing(names))))
     return found
 
 

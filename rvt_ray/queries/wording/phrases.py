@@ -281,7 +281,7 @@ PHRASES: dict[str, Phrases] = {
         events=("<move> the fastest {k}", "<be> the quickest {k}"), cues=(r"\b(fastest|quickest)\b",)
     ),
     "slowest": Phrases(
-        events=("<move> the slowest {k}", "<be> the least quick {k}"), cues=(r"\b(slowest|least quick)\b",)
+        events=("<move> the slowest {k}", "<be> the slowest {k}"), cues=(r"\b(slowest|least quick)\b",)
     ),
     # events of two objects
     "faster": Phrases(
