@@ -8,7 +8,6 @@ nor full, and whose objects stay present, so that a comparison can fail.
 
 from __future__ import annotations
 
-import importlib.machinery
 import sys
 import types
 import warnings
@@ -130,6 +129,7 @@ def torchvision_or_stub(keep_all: bool = False) -> Iterator[None]:
     Args:
         keep_all: replace box NMS by one that keeps every mask in order, to see the raw stage.
     """
+    import importlib.machinery
     import importlib.util
 
     present = importlib.util.find_spec("torchvision") is not None

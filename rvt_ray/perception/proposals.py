@@ -1,8 +1,12 @@
-"""What a segmenter found on one key frame, before anything is a track: the seam between finding and linking."""
+"""The seam between finding and linking: masks of a key frame, before anything is a track."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from rvt_ray.perception.base import TrackDraft
 
 
 @dataclass(frozen=True)
@@ -22,3 +26,55 @@ class Proposal:
     score: float
     label: str | None = None
     parent: int | None = None
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A track on one frame.
+
+    Attributes:
+        rle: at the clip's size; the empty mask's where the object is not on the frame.
+        score: confidence 0..1 (SAM2's beta); null where the mask was given, not predicted.
+    """
+
+    rle: str
+    score: float | None
+
+
+@dataclass(frozen=True)
+class KeyFrameDecision:
+    """What a linker makes of a key frame.
+
+    Attributes:
+        born: new track id -> its first mask. Ids are never reused.
+        corrected: known track -> the mask that it is given anew.
+        ended: tracks that need not be followed any further.
+    """
+
+    born: dict[int, Proposal] = field(default_factory=dict)
+    corrected: dict[int, Proposal] = field(default_factory=dict)
+    ended: list[int] = field(default_factory=list)
+
+
+class Linker(Protocol):
+    """Decides which proposals are which tracks. One per clip; plain code, no pixels, no torch."""
+
+    def key_frame(
+        self, frame: int, proposals: Sequence[Proposal], seen: Mapping[int, Sight]
+    ) -> KeyFrameDecision:
+        """Link one key frame.
+
+        Args:
+            frame: clip frame index; key frames come in ascending order.
+            proposals: what was found on it, best first.
+            seen: every followed track on this frame, as propagated.
+        """
+        ...
+
+    def finish(self, tracks: Mapping[int, Mapping[int, Sight]]) -> list[TrackDraft]:
+        """The clip's tracks: survivors, merged, judged.
+
+        Args:
+            tracks: track id -> clip frame -> sight, of the forward and the reverse pass.
+        """
+        ...

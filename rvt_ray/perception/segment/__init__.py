@@ -3,4 +3,5 @@
 BACKENDS: dict[str, str] = {
     "annotations": "rvt_ray.perception.segment.annotations:AnnotationsSegmenter",
     "motion": "rvt_ray.perception.segment.motion:MotionSegmenter",
+    "sam2": "rvt_ray.perception.segment.sam2:Sam2Segmenter",
 }

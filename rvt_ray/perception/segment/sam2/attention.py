@@ -13,8 +13,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
-
-Tensor = torch.Tensor
+from torch import Tensor
 
 # Attention weights of this many numbers are made at a time on a CPU: they stay in its cache.
 _CPU_BLOCK = 2**20

@@ -59,6 +59,16 @@ def catalogue_name(size: str) -> str:
     return f"sam2.1-{size}"
 
 
+def require_packages() -> None:
+    """Refuse where torch or sam2 is not installed; imports neither.
+
+    Raises:
+        MissingDependencyError: with the command that installs it.
+    """
+    models.require_package("torch", "segment backend 'sam2'", "see docs/install.md")
+    models.require_package("sam2", "segment backend 'sam2'", _INSTALL)
+
+
 def locate(checkpoint: str | None, size: str) -> Path:
     """The weights file, without loading it.
 
@@ -77,8 +87,8 @@ def locate(checkpoint: str | None, size: str) -> Path:
         if folder is None:
             files = ", ".join(models.KNOWN[name].files)
             raise MissingDependencyError(
-                f"perceive.segment.options: the weights of {name} are not on this machine: run {pull}, or copy "
-                f"{files} into {models.cache_root() / 'models' / name}, or name a file in `checkpoint`"
+                f"perceive.segment.options: the weights of {name} are not on this machine: run {pull}, or "
+                f"copy {files} into {models.cache_root() / 'models' / name}, or name a file in `checkpoint`"
             )
         path = _in_folder(folder, name)
     else:
@@ -182,7 +192,7 @@ def build(variant: Variant, image_size: int, max_cond_frames: int) -> Any:
     Raises:
         MissingDependencyError: sam2 is not installed or cannot be imported.
     """
-    models.require_package("sam2", "segment backend 'sam2'", _INSTALL)
+    require_packages()
     try:
         from sam2.build_sam import build_sam2
     except (ImportError, RuntimeError) as error:
@@ -217,7 +227,8 @@ def load(path: Path, size: str, image_size: int, max_cond_frames: int) -> tuple[
         missing, unexpected = model.load_state_dict(weights, strict=False)
     except RuntimeError as error:
         raise ConfigError(
-            f"perceive.segment.options.checkpoint: {path} does not fit sam2.1 {variant.name}: {_first_line(error)}"
+            f"perceive.segment.options.checkpoint: {path} does not fit sam2.1 {variant.name}: "
+            f"{_first_line(error)}"
         ) from error
     if missing or unexpected:
         old = " (SAM 2.0 weights? this engine runs the 2.1 models)" if _looks_old(missing) else ""

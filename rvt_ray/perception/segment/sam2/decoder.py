@@ -12,8 +12,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
-
-Tensor = torch.Tensor
+from torch import Tensor
 
 
 @dataclass(frozen=True)

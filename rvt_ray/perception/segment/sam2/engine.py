@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
+from torch import Tensor
 
 from rvt_ray.perception.segment.sam2.decoder import decode, draw
 from rvt_ray.perception.segment.sam2.memory import (
@@ -26,8 +27,6 @@ from rvt_ray.perception.segment.sam2.memory import (
     remember,
 )
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
-
-Tensor = torch.Tensor
 
 ABSENT = -1024.0  # the logit everywhere on a frame that the object is not on, as sam2 has it
 
@@ -141,7 +140,7 @@ class Propagator:
         network = self.network
         side = network.side
         image = features.image.flatten(2).transpose(1, 2)
-        seen = network.memory_attention.forward(image, network.image_position, memory, position, pointers)
+        seen = network.attend_memory(image, network.image_position, memory, position, pointers)
         seen = seen.transpose(1, 2).reshape(len(ids), -1, side, side)
         decoder = network.model.sam_mask_decoder
         decoded = decode(decoder, seen, network.decoder_position, *network.no_prompt)
@@ -157,9 +156,7 @@ class Propagator:
             self._objects[i].tracked[features.frame] = Memory(spatial[row], pointer[row])
         return Tracked(features.frame, ids, logits[:, 0], decoded.presence[:, 0])
 
-    def _prompt(
-        self, features: FrameFeatures, masks: list[npt.NDArray[np.bool_]], ids: list[int]
-    ) -> Tracked:
+    def _prompt(self, features: FrameFeatures, masks: list[npt.NDArray[np.bool_]], ids: list[int]) -> Tracked:
         network, model = self.network, self.network.model
         with network.computing():
             given = network.masks_in(np.stack(masks))

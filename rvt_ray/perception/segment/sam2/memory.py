@@ -14,10 +14,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
 from sam2.modeling.sam2_utils import get_1d_sine_pe, select_closest_cond_frames
+from torch import Tensor
 
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
-
-Tensor = torch.Tensor
 
 
 @dataclass
@@ -111,8 +110,7 @@ class ObjectMemory:
                     del self.prompted[t]
 
     def _at(self, t: int, rest: dict[int, Memory]) -> Memory | None:
-        found = self.tracked.get(t, rest.get(t))
-        return found
+        return self.tracked.get(t, rest.get(t))
 
 
 class MemoryReader:

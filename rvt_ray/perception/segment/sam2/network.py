@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F  # noqa: N812  (its customary name)
+from torch import Tensor
 
 from rvt_ray.perception.segment.sam2.attention import MemoryAttention
 from rvt_ray.video.frames import FrameArray
-
-Tensor = torch.Tensor
 
 _MEAN = (0.485, 0.456, 0.406)
 _STD = (0.229, 0.224, 0.225)
@@ -62,7 +61,7 @@ class Network:
     """A `SAM2Base` with what the engine adds: batched frames, shared constants, precision, compilation.
 
     Args:
-        model: from `checkpoints.load`; taken over (moved to the device, its neck's position encoding emptied).
+        model: from `checkpoints.load`; moved to the device.
         device: `cpu`, `cuda`, `cuda:1`.
         dtype: `float32`, or `bfloat16` / `float16` for autocast.
         memory_dtype: of the stored memories; `bfloat16` is what the stock predictor stores.
@@ -90,12 +89,14 @@ class Network:
         self.side: int = model.image_size // model.backbone_stride
         with torch.inference_mode():
             self._make_constants()
-        self.memory_attention = MemoryAttention(model.memory_attention, self.side, self.device)
+        self.attend_memory: Callable[..., Tensor] = MemoryAttention(
+            model.memory_attention, self.side, self.device
+        ).forward
         self._encode: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]] = self._encode_batch
         if compiled:
             self._encode = torch.compile(self._encode_batch)
             # Lengths of memories and numbers of objects vary: one program for all of them.
-            self.memory_attention.forward = torch.compile(self.memory_attention.forward, dynamic=True)
+            self.attend_memory = torch.compile(self.attend_memory, dynamic=True)
 
     def computing(self) -> AbstractContextManager[object]:
         """The context for every computation: no gradients, autocast where the precision asks for it."""

@@ -1,0 +1,109 @@
+"""The `sam2` segmenter: everything on key frames, followed through the whole clip in both directions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from rvt_ray.errors import ConfigError
+from rvt_ray.perception.base import Segmentation
+from rvt_ray.perception.segment.sam2 import checkpoints
+from rvt_ray.perception.segment.sam2.link import KeyFrameLinker
+from rvt_ray.perception.segment.sam2.options import Sam2Options
+from rvt_ray.records import ClipRecord
+from rvt_ray.video.frames import FrameStream
+
+log = logging.getLogger(__name__)
+
+
+class Sam2Segmenter:
+    """SAM 2.1 over whole clips, see docs/sam2.md.
+
+    Raises:
+        MissingDependencyError: torch or sam2 is not installed, or the weights are not on this machine.
+        ConfigError: the weights are corrupt or foreign, or the device is not there.
+    """
+
+    Options = Sam2Options
+
+    def __init__(self, options: Sam2Options | None = None) -> None:
+        self._options = options or Sam2Options()
+        path = self.preflight(self._options)
+        import torch
+
+        from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings
+        from rvt_ray.perception.segment.sam2.network import Network
+        from rvt_ray.perception.segment.sam2.passes import PassSettings
+
+        o = self._options
+        device = o.device
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        elif device.startswith("cuda") and not torch.cuda.is_available():
+            raise ConfigError(
+                f"perceive.segment.options.device: {device!r}, but torch {torch.__version__} sees no GPU; "
+                "use 'auto' or 'cpu', or install a CUDA build (requirements/gpu.txt)"
+            )
+        on_gpu = device != "cpu"
+        dtype = o.dtype if o.dtype != "auto" else ("bfloat16" if on_gpu else "float32")
+        model, variant = checkpoints.load(path, o.model, o.image_size, o.max_cond_frames)
+        self.name = f"sam2:{checkpoints.catalogue_name(variant.name)}@{checkpoints.digest(path)}"
+        self._network = Network(model, device, dtype, o.memory_dtype, o.compile)
+        grid = GridSettings(
+            points_per_side=o.points_per_side,
+            min_quality=o.min_quality,
+            min_stability=o.min_stability,
+            min_area_share=o.min_area_share,
+            max_area_share=o.max_area_share,
+            min_fragment_share=o.min_fragment_share,
+            max_hole_share=o.max_hole_share,
+            same_iou=o.same_iou,
+        )
+        self._automatic = AutomaticMasks(self._network, grid, o.prompts_per_batch)
+        self._passes = PassSettings(
+            frames_per_batch=o.frames_per_batch or (8 if on_gpu else 1),
+            objects_per_batch=o.objects_per_batch,
+            window=o.window,
+            lost_frames=o.lost_frames,
+            min_fragment_share=o.min_fragment_share,
+            max_hole_share=o.max_hole_share,
+        )
+        log.info("sam2: %s from %s on %s in %s", variant.name, path, device, dtype)
+
+    @classmethod
+    def preflight(cls, options: Sam2Options) -> Path:
+        """Whether packages and weights are there, without loading them; gives the weights file.
+
+        Raises:
+            MissingDependencyError, ConfigError: as the constructor.
+        """
+        checkpoints.require_packages()
+        return checkpoints.locate(options.checkpoint, options.model)
+
+    def segment(self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]) -> Segmentation:
+        """See `rvt_ray.perception.base.Segmenter`."""
+        from rvt_ray.perception.segment.sam2.passes import Passes
+
+        passes = Passes(self._network, frames, self._passes)
+        linker = KeyFrameLinker(
+            frames.height,
+            frames.width,
+            frames.num_frames,
+            max_objects=self._options.max_objects,
+            correct=self._options.correct,
+        )
+        proposals = passes.find(self._automatic, key_frames)
+        sights, births = passes.forward(linker, proposals)
+        if self._options.reverse:
+            passes.backward(sights, births)
+        tracks = linker.finish(sights)
+        log.debug(
+            "clip %s: %d masks on %d key frames, %d followed, %d tracks",
+            clip.clip_id,
+            sum(map(len, proposals.values())),
+            len(proposals),
+            len(sights),
+            len(tracks),
+        )
+        return Segmentation(tracks=tracks, key_frames=list(key_frames))
