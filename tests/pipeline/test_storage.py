@@ -54,6 +54,7 @@ def test_publish_moves_a_finished_file(storage: Storage) -> None:
     storage.publish(scratch / "part", "table/part-0")
     assert storage.read("table/part-0") == b"rows"
     assert not (scratch / "part").exists()
+    scratch.rmdir()
 
 
 def _write_for_ever(root: str) -> None:
