@@ -31,6 +31,7 @@ _FLOODED = 0.6  # of the frame is foreground: the plate or the camera model does
 _ALONE_SHARE = 0.3  # of its sights; a thing that never stands apart may be a part of something
 _TOGETHER_SHARE = 0.7  # of common frames; a piece that touches what it came out of this often is a part of it
 _THICK_SHARE = 0.012  # of the diagonal: radius of the largest disc inside; parallax leaves slivers at edges
+_MOVED_SIZES = 0.35  # of its own size; a surface whose light changes wobbles by less
 _RESTLESS = 0.08  # median relative change of the area between frames; noise flickers more
 _BLIND_SCORE = 0.2  # of a mask that only the flow carried on
 
@@ -125,29 +126,36 @@ class MotionSegmenter:
         texts: list[str] = []
         absence: list[Absence | None] = []
         score: list[float | None] = []
+        nearest, reason = first, None
         for frame in range(clip.num_frames):
             sight = sights.get(frame)
             text = nothing if sight is None else _enlarge(sight.rle, shot, clip)
             seen = sight is not None and rle.area(text) > 0
             texts.append(text)
             score.append(sight.score if seen and sight is not None else None)
-            absence.append(None if seen else _why_absent(frame, sights, others, shot))
+            if seen:
+                nearest, reason = frame, None
+            elif reason is None:  # one reason for a whole absence: what was seen as it began
+                reason = _why_absent(frame, sights[nearest].rle, others, shot)
+            absence.append(reason)
         looked = [k for k in key_frames if first <= k <= last]
         again = [k in sights and sights[k].score >= 0.5 for k in looked]
         path = np.array(thing.path)
-        extent = float(np.linalg.norm(np.ptp(path, axis=0))) / float(np.hypot(shot.width, shot.height))
+        low, high = np.percentile(path, [5, 95], axis=0)  # a flicker of the mask is not motion
+        extent = float(np.linalg.norm(high - low))
+        diagonal = float(np.hypot(shot.width, shot.height))
         mean = float(np.mean([s.score for s in sights.values()]))
         alone = float(np.mean([s.found_alone for s in sights.values()]))
         area = np.array([rle.area(sights[f].rle) for f in sorted(sights)], np.float64)
         restless = float(np.median(np.abs(np.diff(np.log(area))))) if len(area) > 1 else 0.0
         thick = [_thickness(s.rle, shot) for s in list(sights.values())[:: max(len(sights) // 8, 1)]]
         sure = (
-            extent >= self.options.min_motion
+            extent >= max(self.options.min_motion * diagonal, _MOVED_SIZES * float(np.sqrt(np.median(area))))
             and mean >= self.options.confirm_score
             and len(sights) >= min(self.options.confirm_frames, clip.num_frames)
             and alone >= _ALONE_SHARE
             and restless <= _RESTLESS
-            and float(np.median(thick)) >= _THICK_SHARE * float(np.hypot(shot.width, shot.height))
+            and float(np.median(thick)) >= _THICK_SHARE * diagonal
         )
         return TrackDraft(
             instance_id=number,
@@ -312,10 +320,10 @@ def _enlarge(text: str, shot: Shot, clip: ClipRecord) -> str:
     return rle.encode(large > 0.5)
 
 
-def _why_absent(frame: int, sights: dict[int, StoredSight], others: Tracks, shot: Shot) -> Absence:
-    before = [f for f in sights if f < frame]
-    nearest = max(before) if before else min(sights)
-    mask = rle.decode(sights[nearest].rle, shot.height, shot.width)
+def _why_absent(frame: int, last_mask: str, others: Tracks, shot: Shot) -> Absence:
+    """Out when it was last (or will first be) seen at the frame's border, occluded when something else is
+    now where it was."""
+    mask = rle.decode(last_mask, shot.height, shot.width)
     if mask[:2].any() or mask[-2:].any() or mask[:, :2].any() or mask[:, -2:].any():
         return Absence.OUT
     grown = cv2.dilate(mask.astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
