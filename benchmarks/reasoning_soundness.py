@@ -24,7 +24,7 @@ CASES = {
     "none": NONE,
     "masks 2 px": replace(NONE, mask_px=2.0),
     "depth 2 %": replace(NONE, depth=0.02),
-    "names 2 %": replace(NONE, label=0.02),
+    "names 1 %": replace(NONE, label=0.01),
     "colours 2 %": replace(NONE, colour=0.02),
     "lost frames 2 %": replace(NONE, drop=0.02),
     "all, and 5 % uncertain tracks": Noise(),

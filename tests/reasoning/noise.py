@@ -31,7 +31,7 @@ class Noise:
 
     mask_px: float = 2.0
     depth: float = 0.02
-    label: float = 0.02
+    label: float = 0.01
     colour: float = 0.02
     drop: float = 0.02
     ghost: float = 0.05

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from rvt_ray.config.settings import FactSettings
@@ -28,11 +30,16 @@ def _names(instance: Instance) -> list[tuple[str, float]]:
     return [(instance.category, own), *scores.items()]
 
 
+def _weight(scores: Iterable[float]) -> float:
+    """Names of one thing share its votes: dog .55 and cat .45 are an animal for sure."""
+    return min(sum(scores), 1.0)
+
+
 def category_of(instance: Instance, value: str, s: FactSettings) -> tuple[int, float]:
     """Truth and margin of `category`.
 
-    TRUE: the chosen name is `value` or a special case of it, with `min_category_score`, and no name that
-    is none scores within `min_category_lead` of it. FALSE: no name with at least `rival_score` is one, nor
+    TRUE: the chosen name is `value` or a special case of it, all such names together have
+    `min_category_score`, and `min_category_lead` more than all others together. FALSE: no name with at least `rival_score` is one, nor
     a more general name that leaves it open, nor a name outside of the table that may be one.
     """
     if value == kinds.NEUTRAL:
@@ -40,8 +47,8 @@ def category_of(instance: Instance, value: str, s: FactSettings) -> tuple[int, f
     names = _names(instance)
     if not names:
         return 0, 0.0
-    support = max((score for name, score in names if kinds.is_a(name, value)), default=0.0)
-    rival = max((score for name, score in names if not kinds.is_a(name, value)), default=0.0)
+    support = _weight(score for name, score in names if kinds.is_a(name, value))
+    rival = _weight(score for name, score in names if not kinds.is_a(name, value))
     chosen, _ = names[0]
     if kinds.is_a(chosen, value):
         margin = min(support - s.min_category_score, support - rival - s.min_category_lead)
@@ -74,8 +81,8 @@ def function(twin: DigitalTwin, value: str, s: FactSettings) -> Table:
             found.append((0, 0.0))
             continue
         serves = [(value in kinds.functions(name), score) for name, score in names]
-        support = max((score for yes, score in serves if yes), default=0.0)
-        against = max((score for yes, score in serves if not yes), default=0.0)
+        support = _weight(score for yes, score in serves if yes)
+        against = _weight(score for yes, score in serves if not yes)
         if serves[0][0]:
             margin = min(support - s.min_category_score, support - against - s.min_category_lead)
             found.append((1, margin) if margin >= 0 else (0, 0.0))
