@@ -17,7 +17,7 @@ from rvt_ray.queries.outcome import Outcome
 from rvt_ray.queries.rows import Author, RowMaker
 from rvt_ray.queries.tasks import Chooser, fitting
 from rvt_ray.queries.wording.llm import LlmFailure, LlmWriter
-from rvt_ray.queries.wording.speaker import CannotSay
+from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.template import VERSION, TemplateWriter, Words
 from rvt_ray.reasoning import Candidate, search
 from rvt_ray.records import ClipRecord, DigitalTwin, Task, Wording

@@ -36,13 +36,13 @@ class Prompt:
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
-    """Read `prompts/<name>.md`.
+def load_prompt(name: str, package: str = "rvt_ray.queries") -> Prompt:
+    """Read `prompts/<name>.md` of a room.
 
     Raises:
         ValueError: the file lacks its version or a section.
     """
-    text = files("rvt_ray.queries").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    text = files(package).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     head, *parts = _SECTION.split(text)
     version = re.search(r"^version: (\S+)", head, re.MULTILINE)
     sections = {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}

@@ -56,13 +56,9 @@ def _duration(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draf
     """How long it can be seen. Certain only where no frame is in doubt."""
     (target,) = candidate.target_ids
     tracks = know.facts.view.tracks
-    row = tracks.ids.index(target)
-    if tracks.unsure[row].any() or len(tracks.pts) < 2:
+    if tracks.unsure[tracks.ids.index(target)].any() or len(tracks.pts) < 2:
         return None
-    spans = np.diff(tracks.pts)
-    spans = np.append(spans, np.median(spans))
-    seconds = float(spans[tracks.seen[row]].sum())
-    rounded = round(seconds / DURATION_STEP_S) * DURATION_STEP_S
+    rounded = visible_seconds(know, target)
     if rounded < 1.0:
         return None
     values = {rounded}
@@ -78,12 +74,24 @@ def _duration(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draf
         candidate,
         Task.VQA,
         "duration",
-        answer=_seconds(rounded),
-        choices=tuple(_seconds(v) for v in picked),
+        answer=seconds_text(rounded),
+        choices=tuple(seconds_text(v) for v in picked),
         uses=(),
     )
 
 
-def _seconds(value: float) -> str:
+def visible_seconds(know: Knowledge, target: int) -> float:
+    """How long an instance is surely seen, by presentation times, rounded to `DURATION_STEP_S`."""
+    tracks = know.facts.view.tracks
+    if len(tracks.pts) < 2:
+        return 0.0
+    spans = np.diff(tracks.pts)
+    spans = np.append(spans, np.median(spans))
+    seconds = float(spans[tracks.seen[tracks.ids.index(target)]].sum())
+    return round(seconds / DURATION_STEP_S) * DURATION_STEP_S
+
+
+def seconds_text(value: float) -> str:
+    """`about 2.5 seconds`."""
     text = f"{value:g}"
     return f"about {text} second{'' if text == '1' else 's'}"

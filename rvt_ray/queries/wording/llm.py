@@ -15,7 +15,7 @@ from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.form import MAX_WORDS
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.prompting import Prompt, load_prompt
-from rvt_ray.queries.wording.speaker import CannotSay
+from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.template import TemplateWriter, Words
 from rvt_ray.records import Task
 

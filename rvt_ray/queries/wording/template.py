@@ -13,7 +13,8 @@ from rvt_ray.queries.english import Form, inflect, question, sentence
 from rvt_ray.queries.gates.text import opening, shingles, similarity
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.frames import FRAMES
-from rvt_ray.queries.wording.speaker import CannotSay, Speaker
+from rvt_ray.queries.wording.phraser import CannotSay
+from rvt_ray.queries.wording.speaker import Speaker
 
 VERSION = "template@1"
 _DRAWS = 10

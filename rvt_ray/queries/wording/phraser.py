@@ -1,0 +1,140 @@
+"""Single phrases: one constraint as a verb phrase, a superlative's range, a function, a neutral noun."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rvt_ray.queries.english import Form, inflect
+from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES, Phrases
+from rvt_ray.reasoning import Candidate, Constraint
+from rvt_ray.twin.facts import CATALOGUE
+
+_T = TypeVar("_T")
+
+
+class CannotSay(Exception):
+    """A program that cannot be worded without giving the target away, or at all."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """A verb phrase, verbs still in brackets; `heavy` when it ends in a relative clause."""
+
+    text: str
+    heavy: bool = False
+
+
+class Phraser:
+    """Draws phrases for one candidate that do not name its target, and not the same words twice in a
+    sentence.
+
+    Args:
+        know, candidate, rng, plain: as for `Speaker`.
+    """
+
+    def __init__(self, know: Knowledge, candidate: Candidate, rng: random.Random, *, plain: bool) -> None:
+        self._know = know
+        self._candidate = candidate
+        self._rng = rng
+        self._plain = plain
+        self._forbidden = know.forbidden_names(candidate)
+        self.start()
+
+    def start(self) -> None:
+        """Begin a new sentence: every word may be used again."""
+        self._nouns: set[str] = set()
+        self._patterns: set[str] = set()
+
+    def say(
+        self, constraint: Constraint, other: str | None, *, heavy: bool, verb_first: bool = False
+    ) -> Said:
+        """One constraint as a verb phrase.
+
+        Args:
+            other: the noun phrase of the second argument.
+            heavy: whether that holds a relative clause.
+            verb_first: the phrase must begin with its verb (for questions).
+        """
+        phrases = PHRASES.get(constraint.predicate)
+        if phrases is None:
+            raise CannotSay(f"no phrase for predicate {constraint.predicate!r}")
+        if constraint.predicate == "region":
+            phrases = Phrases(places=REGION_PLACES[constraint.value or "centre"])
+        group = "heavy" if heavy else "light"
+        kinds = ""
+        if CATALOGUE[constraint.predicate].value == "kind":
+            kinds, kinds_heavy = self.range(constraint.value or "")
+            group = "heavy" if kinds_heavy else group
+        options: list[tuple[str, str]] = []  # phrase, adverb of time in it
+        for place in phrases.places:
+            for pattern in PLACE_SCOPES[constraint.scope][group]:
+                as_ = place.startswith("the ") and "<be>" not in pattern and not pattern.startswith("always")
+                options.append((pattern.replace("{p}", f"as {place}" if as_ else place), pattern))
+        for state in phrases.states:
+            for pattern in STATE_SCOPES[constraint.scope][group]:
+                options.append((pattern.replace("{s}", state), pattern))
+        options += [(event, "") for event in phrases.events]
+        if verb_first:
+            options = [o for o in options if o[0].startswith("<")] or options
+        fresh = [o for o in options if _adverb(o[1]) not in self._patterns]
+        text, pattern = self.allowed(fresh or options)
+        if constraint.scope is not None:
+            self._patterns.add(_adverb(pattern))
+        text = text.replace("{k}", kinds).replace("{o}", other or "").strip()
+        return Said(text, heavy or group == "heavy")
+
+    def range(self, kind: str) -> tuple[str, bool]:
+        """The range of a superlative: "of all", "of all the animals"; whether it holds a clause."""
+        know, lexicon = self._know, self._know.lexicon
+        if lexicon.is_nameless(kind) or know.is_everything(kind):
+            return "of all", False
+        if not self.is_forbidden(kind):
+            return f"of all the {lexicon.plural(kind)}", False
+        for general in lexicon.general(kind):
+            if know.general_means_kind(general, kind, self._candidate):
+                return f"of all the {lexicon.plural(general)}", False
+        functions = [f for f in lexicon.functions(kind) if know.function_means_kind(f[0], kind)]
+        if functions:
+            clause = inflect(self.pick(self.pick(functions)[1]), Form.PLURAL)
+            return f"of all those that {clause}", True
+        raise CannotSay(f"a superlative among all of kind {kind!r} cannot be said without naming the kind")
+
+    def function(self, value: str) -> Said:
+        """What it is for: `<be> something to sit on`."""
+        plain = [f"<be> something to {value}", f"<be> something one can {value}"]
+        usable = [p for p in plain if not self.is_forbidden(p)]
+        if not usable:
+            raise CannotSay(f"what it is for ({value!r}) names the target")
+        return Said(self.pick(usable))
+
+    def generic(self, ids: Sequence[int]) -> str:
+        """A neutral noun, one that the sentence has not used yet where there is one."""
+        nouns = self._know.generic_nouns(ids)
+        noun = self.pick([n for n in nouns if n not in self._nouns] or nouns)
+        self._nouns.add(noun)
+        return noun
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of the options; the first in plain speech."""
+        return options[0] if self._plain else self._rng.choice(options)
+
+    def allowed(self, options: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """One option that does not happen to hold a forbidden word ("left-hand", when a hand is meant)."""
+        clean = [o for o in options if not self._know.names_in(o[0], self._forbidden)]
+        if not clean:
+            raise CannotSay(f"every phrase like {options[0][0]!r} names the target")
+        return self.pick(clean)
+
+    def is_forbidden(self, word: str) -> bool:
+        """Whether a text names the target."""
+        return bool(self._know.names_in(word, self._forbidden))
+
+
+def _adverb(pattern: str) -> str:
+    """The time words of a pattern: "<be> {p} at the start" -> "at the start"."""
+    return re.sub(r"<be>|\{[ps]\}", "", pattern).strip()
