@@ -69,10 +69,13 @@ def child(folder: Path, config_path: str, overrides: list[str]) -> None:
     from rvt_ray.twin.build import Perception
     from rvt_ray.video import index_video, open_clip
 
+    source = f"{{path: {folder}}}"
+    if (folder / "annotations").is_dir():
+        source = f"{{path: {folder}, annotations: {folder / 'annotations'}, annotation_format: synthetic}}"
     config = load_config(
         config_path,
         [
-            f"sources=[{{path: {folder}}}]",
+            f"sources=[{source}]",
             "index.max_clip_s=100000",
             "index.max_clip_frames=100000",
             *overrides,
@@ -101,6 +104,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=60)
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--set", dest="overrides", action="append", default=[])
+    parser.add_argument("--truth", action="store_true", help="keep the renderer's masks beside the video")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -114,7 +118,8 @@ def main() -> None:
         for name, frames in (("short", args.frames), ("long", args.frames * args.times)):
             scene = random_scene(seed=7, num_objects=4, num_frames=frames, camera="still")
             write_clip(scene, folder / name, name, depth_every=0)
-            shutil.rmtree(folder / name / "annotations")
+            if not args.truth:
+                shutil.rmtree(folder / name / "annotations")
             peaks.append(measure(folder / name, args.config, args.overrides))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ def run_job(args: argparse.Namespace) -> int:
     config = config_of(args)
     from rvt_ray.pipeline import run as job
 
-    # `ray job stop` and most schedulers end a job by SIGTERM: leave as on Ctrl-C, Ray shut down in order.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     function = {"build": job.build, "perceive": job.perceive, "generate": job.generate}[args.command]
     result = function(
         config,

@@ -18,7 +18,7 @@ from rvt_ray.config import Config, fingerprint
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import ClipRecord, Failure, Stage
+from rvt_ray.records import BUILD_STAGES, ClipRecord, Failure, Stage
 from rvt_ray.video.item import SourceItem
 
 logger = logging.getLogger(__name__)
@@ -164,7 +164,7 @@ class Ledgers:
     @classmethod
     def of(cls, storage: Storage, config: Config) -> Ledgers:
         """The ledgers that this config's fingerprints name."""
-        return cls(*(Ledger(storage, stage, fingerprint(config, stage)) for stage in Stage))
+        return cls(*(Ledger(storage, stage, fingerprint(config, stage)) for stage in BUILD_STAGES))
 
     def __iter__(self) -> Iterator[Ledger]:
         yield from (self.index, self.perceive, self.generate)

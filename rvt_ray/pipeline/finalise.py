@@ -38,7 +38,7 @@ from rvt_ray.pipeline.manifest import (
 )
 from rvt_ray.pipeline.shards import Shard, shard_name, write_shards
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import TABLES, Failure, Sample, Stage
+from rvt_ray.records import BUILD_STAGES, TABLES, Failure, Sample, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,7 @@ def _gather(storage: Storage, config: Config, catalogue: Catalogue) -> _Staged:
     pending = sum(clip.perceive not in perceived for clip in indexed.clips)
     _refuse_unfinished("clips have no twin", pending, "perceive")
     twins = [c for c in indexed.clips if perceived[c.perceive] is Done.OK]
-    stages = list(Stage)
+    stages = list(BUILD_STAGES)
     pending = sum(clip.generate not in generated for clip in twins)
     if twins and pending == len(twins):
         stages.remove(Stage.GENERATE)  # a corpus of twins only

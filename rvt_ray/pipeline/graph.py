@@ -13,7 +13,7 @@ from rvt_ray.config.settings import PoolSettings
 from rvt_ray.errors import ConfigError, RvtError
 from rvt_ray.pipeline.ledger import Ledger
 from rvt_ray.pipeline.resources import pool_options
-from rvt_ray.pipeline.stages import AsyncStage, Job, SyncStage
+from rvt_ray.pipeline.stages import ASYNC_STAGES, AsyncStage, Job, SyncStage
 from rvt_ray.pipeline.work import Receipt, Row
 from rvt_ray.records import FailureCode, Stage
 
@@ -82,7 +82,7 @@ def _execute(
 ) -> Iterator[Receipt]:
     options = pool_options(pool, len(rows), max_attempts, in_flight)
     # A callable per stage: Ray Data tells asynchronous ones apart by their `__call__`.
-    stage = AsyncStage if job.stage is Stage.GENERATE else SyncStage
+    stage = AsyncStage if job.stage in ASYNC_STAGES else SyncStage
     blocks = -(-len(rows) // _rows_per_block(len(rows)))
     source = ray.data.from_items([asdict(row) for row in rows], override_num_blocks=blocks)
     with warnings.catch_warnings():

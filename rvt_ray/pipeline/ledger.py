@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rvt_ray.agent.trace import PREDICTION_SCHEMA
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import ClipRecord, DigitalTwin, Failure, Reject, Stage
 
@@ -39,6 +40,7 @@ STAGED_SCHEMA: dict[Stage, pa.Schema] = {
     Stage.INDEX: ClipRecord.SCHEMA,
     Stage.PERCEIVE: DigitalTwin.SCHEMA,
     Stage.GENERATE: Reject.SCHEMA,
+    Stage.SOLVE: PREDICTION_SCHEMA,
 }
 
 

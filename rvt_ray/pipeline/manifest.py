@@ -21,7 +21,7 @@ from rvt_ray.errors import RvtError
 from rvt_ray.pipeline.catalogue import Duplicate
 from rvt_ray.pipeline.shards import Shard, shard_name
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import SCHEMA_VERSION, Stage
+from rvt_ray.records import BUILD_STAGES, SCHEMA_VERSION, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +179,7 @@ def build_manifest(
         },
         "stages": [str(stage) for stage in stages],
         "config": config.model_dump(mode="json"),
-        "fingerprints": {str(stage): fingerprint(config, stage) for stage in Stage},
+        "fingerprints": {str(stage): fingerprint(config, stage) for stage in BUILD_STAGES},
         "models": models.as_dict(),
         "counts": asdict(conservation),
         "conservation": {law: left for law, left, _ in conservation.laws()},

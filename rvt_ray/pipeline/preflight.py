@@ -27,6 +27,8 @@ def check_config(config: Config, stages: Sequence[Stage], storage: Storage) -> N
         checks.append(lambda: check_perception(config))
     if Stage.GENERATE in stages:
         checks.append(lambda: _check_llm(config))
+    if Stage.SOLVE in stages:
+        checks.append(lambda: _check_agent(config))
     for check in checks:
         try:
             check()
@@ -84,3 +86,16 @@ def _check_llm(config: Config) -> None:
     from rvt_ray.llm import check_llm
 
     check_llm(config.generate.llm)
+
+
+def _check_agent(config: Config) -> None:
+    from rvt_ray.llm import TEMPLATE, check_llm
+
+    agent = config.agent
+    check_llm(agent.llm, "agent.llm")
+    if agent.planner == "llm" and agent.llm.backend == TEMPLATE:
+        raise ConfigError(
+            "agent.planner 'llm' needs a model: set agent.llm.backend (docs/llm.md), or agent.planner=rules"
+        )
+    if agent.twin == "own":
+        check_perception(config)

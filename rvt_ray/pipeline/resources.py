@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,10 +50,16 @@ def ray_session(run: RunSettings, *, verbose: bool = False) -> Iterator[None]:
             "`--set run.address=local` starts one for this run"
         ) from error
     quieten()
+    # `ray job stop` and most schedulers end a job by SIGTERM: leave as on Ctrl-C, everything shut down in
+    # order. Ray's own handler, which `ray.init` has just put in place, would abort the process.
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if in_main_thread else None
     try:
         yield
     finally:
         ray.shutdown()
+        if in_main_thread:
+            signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
 
 
 def quieten() -> None:

@@ -24,11 +24,11 @@ from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.preflight import check_config
 from rvt_ray.pipeline.progress import Progress
 from rvt_ray.pipeline.resources import check_resources, ray_session
-from rvt_ray.pipeline.stages import WORKERS, Job
+from rvt_ray.pipeline.stages import ASYNC_STAGES, WORKERS, Job
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row
 from rvt_ray.pipeline.workers import clip_row, index_row
-from rvt_ray.records import Stage
+from rvt_ray.records import BUILD_STAGES, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ class Run:
                 todo,
                 getattr(run, stage.value),
                 max_attempts=run.max_attempts,
-                in_flight=run.in_flight if stage is Stage.GENERATE else 1,
+                in_flight=run.in_flight if stage in ASYNC_STAGES else 1,
                 on_receipt=self.progress.receipt,
             )
         self.progress.end()
@@ -204,7 +204,7 @@ def generate(config: Config, out: str | Path, **options: Any) -> Result:
 
 def build(config: Config, out: str | Path, **options: Any) -> Result:
     """Everything, from sources to a finalised corpus."""
-    with open_run(config, out, list(Stage), **options) as run:
+    with open_run(config, out, BUILD_STAGES, **options) as run:
         catalogue = run.index()
         run.perceive(catalogue)
         run.generate(catalogue)
