@@ -4,10 +4,8 @@ give the same candidates in the same order."""
 from __future__ import annotations
 
 import hashlib
-import logging
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 
 from rvt_ray.config.settings import QuerySettings
 from rvt_ray.reasoning.candidate import Candidate
@@ -24,11 +22,8 @@ from rvt_ray.reasoning.targets import choose_targets
 from rvt_ray.twin.facts import Facts
 from rvt_ray.twin.facts.logic import members
 
-log = logging.getLogger(__name__)
-
 LINEAGES = 2
 TRIES = 12
-MAX_LEVEL = 4
 
 
 class _Step:
@@ -56,82 +51,72 @@ def search(facts: Facts, config: QuerySettings, seed: int) -> list[Candidate]:
     """
     digest = hashlib.sha256(f"{facts.twin.clip_id}|{seed}".encode()).digest()
     rng = random.Random(int.from_bytes(digest[:8], "big"))
-    pool = Pool(facts)
-    describer = Describer(pool, rng)
-    grower = Grower(pool, describer, rng)
+    lineages = Lineages(facts, config, rng)
     found: list[Candidate] = []
-    seen: set[str] = set()
-    for rows in choose_targets(pool, config.targets_per_clip, rng):
+    for rows in choose_targets(lineages.pool, config.targets_per_clip, rng):
         for _ in range(LINEAGES):
-            found += _lineage(rows, pool, grower, rng, config, seen)
+            found += lineages.grow(rows)
     wanted = round(len(found) * config.no_target_share / (1 - config.no_target_share))
     if found and config.no_target_share > 0:
         wanted = max(wanted, int(rng.random() < len(found) * config.no_target_share))
-    found += near_misses(found, facts, rng, wanted, seen)
+    found += near_misses(found, facts, rng, wanted, lineages.seen)
     return found
 
 
-def _lineage(
-    rows: int,
-    pool: Pool,
-    grower: Grower,
-    rng: random.Random,
-    config: QuerySettings,
-    seen: set[str],
-) -> list[Candidate]:
-    """One reasoning tree of a target set: at most one candidate per level, each built on the one before."""
-    facts = pool.facts
-    targets = frozenset(facts.ids[r] for r in members(rows))
-    chain: list[_Step] = []
-    for wanted in range(1, MAX_LEVEL + 1):
-        if wanted > max(config.levels, default=0):
-            break
-        step = _next_step(wanted, chain, rows, targets, pool, grower, rng, seen)
-        if step is None:
-            continue
-        chain.append(step)
-        seen.add(step.program.to_json())
-        pool.note_use(step.shape)
-    out = []
-    for i, step in enumerate(chain):
-        if step.level not in config.levels:
-            continue
-        history = [(s.level, s.program, s.execution) for s in chain[: i + 1]]
-        out.append(
-            Candidate(
-                target_ids=tuple(sorted(targets)),
-                program=step.program,
-                level=step.level,
-                categories=categories(step.program),
-                tree=tree(facts.twin.clip_id, targets, history),
-                evidence=evidence(step.program, step.execution, facts),
-                anchors=anchors(step.program, facts),
+class Lineages:
+    """Grows reasoning trees for target sets of one twin.
+
+    Attributes:
+        pool: the twin's terms.
+        seen: canonical text of every program made so far; none is made twice.
+    """
+
+    def __init__(self, facts: Facts, config: QuerySettings, rng: random.Random) -> None:
+        self.pool = Pool(facts)
+        self.seen: set[str] = set()
+        self._facts = facts
+        self._levels = set(config.levels)
+        self._rng = rng
+        self._grower = Grower(self.pool, Describer(self.pool, rng), rng)
+
+    def grow(self, rows: int) -> list[Candidate]:
+        """One tree of the target set `rows` (bit mask): at most one candidate per level, shallow first,
+        each built on the one before."""
+        facts = self._facts
+        targets = frozenset(facts.ids[r] for r in members(rows))
+        chain: list[_Step] = []
+        for wanted in range(1, max(self._levels, default=0) + 1):
+            step = self._next(wanted, chain, rows, targets)
+            if step is not None:
+                chain.append(step)
+                self.seen.add(step.program.to_json())
+                self.pool.note_use(step.shape)
+        found = []
+        for i, step in enumerate(chain):
+            if step.level not in self._levels:
+                continue
+            history = [(s.level, s.program, s.execution) for s in chain[: i + 1]]
+            found.append(
+                Candidate(
+                    target_ids=tuple(sorted(targets)),
+                    program=step.program,
+                    level=step.level,
+                    categories=categories(step.program),
+                    tree=tree(facts.twin.clip_id, targets, history),
+                    evidence=evidence(step.program, step.execution, facts),
+                    anchors=anchors(step.program, facts),
+                )
             )
-        )
-    if out:
-        # One id for the whole lineage: that of its shallowest program.
-        tree_id = out[0].tree.tree_id
-        out = [replace(c, tree=c.tree.model_copy(update={"tree_id": tree_id})) for c in out]
-    return out
+        return found
 
-
-def _next_step(
-    wanted: int,
-    chain: list[_Step],
-    rows: int,
-    targets: frozenset[int],
-    pool: Pool,
-    grower: Grower,
-    rng: random.Random,
-    seen: set[str],
-) -> _Step | None:
-    for shapes in _options(wanted, chain, rows, grower):
-        weights = [(_score(shape, pool), i) for i, shape in enumerate(shapes)]
-        for i in pool.pick(weights, rng, TRIES):
-            step = _verify(shapes[i], targets, pool.facts)
-            if step is not None and step.level == wanted and step.program.to_json() not in seen:
-                return step
-    return None
+    def _next(self, wanted: int, chain: list[_Step], rows: int, targets: frozenset[int]) -> _Step | None:
+        for shapes in _options(wanted, chain, rows, self._grower):
+            weights = [(_score(shape, self.pool), i) for i, shape in enumerate(shapes)]
+            for i in self.pool.pick(weights, self._rng, TRIES):
+                step = _verify(shapes[i], targets, self._facts)
+                if step is not None and step.level == wanted and step.program.to_json() not in self.seen:
+                    return step
+        return None
 
 
 def _options(wanted: int, chain: list[_Step], rows: int, grower: Grower) -> Iterator[list[Shape]]:

@@ -39,8 +39,9 @@ def category_of(instance: Instance, value: str, s: FactSettings) -> tuple[int, f
     """Truth and margin of `category`.
 
     TRUE: the chosen name is `value` or a special case of it, all such names together have
-    `min_category_score`, and `min_category_lead` more than all others together. FALSE: no name with at least `rival_score` is one, nor
-    a more general name that leaves it open, nor a name outside of the table that may be one.
+    `min_category_score`, and `min_category_lead` more than all others together. FALSE: no name with at
+    least `rival_score` is one, nor a more general name that leaves it open, nor a name outside of the table
+    that may be one.
     """
     if value == kinds.NEUTRAL:
         return 1, 1.0
