@@ -42,6 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_config(command)
     command.add_argument("--out", required=True, metavar="OUT", help="output root of the run")
     _add_reports(commands)
+    _add_evaluation(commands)
     _add_machine(commands)
     return parser
 
@@ -62,6 +63,46 @@ def _add_reports(commands: Any) -> None:
     command.add_argument("clip", metavar="CLIP", help="clip id, or its beginning")
     command.add_argument("--out", default=".", metavar="OUT", help="folder of the corpus (default: here)")
     command.add_argument("--json", action="store_true", help="the paper's JSON form, complete")
+
+
+def _add_evaluation(commands: Any) -> None:
+    command = _add(commands, "solve", "answer a question about a video, or every question of a corpus")
+    _add_config(command)
+    command.add_argument("--video", metavar="PATH", help="video file or folder of frames")
+    command.add_argument("--query", metavar="TEXT", help="the question, or what is to be found")
+    command.add_argument(
+        "--choice", dest="choices", action="append", default=[], metavar="TEXT", help="a choice; repeatable"
+    )
+    command.add_argument("--annotations", metavar="FORMAT:PATH", help="masks that exist for the video")
+    command.add_argument("--cache", metavar="FOLDER", help="where twins are kept (default: the user's cache)")
+    command.add_argument("--corpus", metavar="CORPUS", help="folder of a finished corpus")
+    command.add_argument("--out", default="solution", metavar="OUT", help="folder of the result")
+    command.add_argument("--retry-failed", action="store_true", help="try failed clips again (--corpus)")
+    command.add_argument("--no-evaluation", action="store_true", help="predictions only (--corpus)")
+    _add_scoring(command)
+    command = _add(commands, "evaluate", "score predictions against a corpus", function="run_evaluate")
+    _add_config(command)
+    command.add_argument("corpus", metavar="CORPUS", help="folder of a finished corpus")
+    command.add_argument("predictions", metavar="PREDICTIONS", help=".jsonl, .parquet, or a folder of them")
+    command.add_argument("--out", default="evaluation", metavar="OUT", help="folder of the report")
+    command.add_argument("--judge", action="store_true", help="agent.llm grades free answers")
+    _add_scoring(command)
+    command = _add(commands, "compare", "two reports, paired by video", function="run_compare")
+    command.add_argument("a", metavar="A.json", help="report.json of one evaluation")
+    command.add_argument("b", metavar="B.json", help="report.json of another on the same corpus")
+    command.add_argument("--out", metavar="FILE", help="write the whole comparison as JSON")
+    command.add_argument("--draws", type=int, default=2000, metavar="N", help="of the bootstrap")
+
+
+def _add_scoring(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--name", metavar="NAME", help="the model's name in the report")
+    command.add_argument("--skip-ends", action="store_true", help="DAVIS' protocol: no first and last frame")
+    command.add_argument("--idf", metavar="FILE", help="frozen IDF table for CIDEr, of another evaluation")
+    command.add_argument("--bert-model", metavar="MODEL", help="model for BERTScore (default: skipped)")
+    command.add_argument("--baselines", metavar="A,B", help="which baselines to score ('' for none)")
+    command.add_argument("--no-plots", action="store_true", help="no plots (they need matplotlib)")
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap")
+    command.add_argument("--draws", type=int, default=1000, metavar="N", help="of the bootstrap")
 
 
 def _add_machine(commands: Any) -> None:

@@ -17,7 +17,7 @@ from rvt_ray.errors import ConfigError
 from rvt_ray.records.enums import Stage
 
 # Raised by hand when the code of a stage changes what it makes of the same input and settings.
-STAGE_VERSION = {Stage.INDEX: 1, Stage.PERCEIVE: 1, Stage.GENERATE: 1}
+STAGE_VERSION = {Stage.INDEX: 1, Stage.PERCEIVE: 1, Stage.GENERATE: 1, Stage.SOLVE: 1}
 
 
 def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> Config:
@@ -91,6 +91,8 @@ def fingerprint(config: Config, stage: Stage) -> str:
 
     Where the videos lie, and how the job runs (`run`, `sources`, the reply cache's folder), are left out.
     """
+    if stage is Stage.SOLVE:
+        return _digest(_solve_content(config))
     content: dict[str, Any] = {
         "version": STAGE_VERSION[Stage.INDEX],
         "index": config.index.model_dump(mode="json"),
@@ -105,4 +107,22 @@ def fingerprint(config: Config, stage: Stage) -> str:
         generate = config.generate.model_dump(mode="json")
         generate["llm"].pop("cache")
         content["generate"] = [STAGE_VERSION[Stage.GENERATE], generate]
+    return _digest(content)
+
+
+def _solve_content(config: Config) -> dict[str, Any]:
+    """What can change an answer to a corpus's question: the corpus itself is part of each row's key."""
+    agent = config.agent.model_dump(mode="json")
+    agent["llm"].pop("cache")
+    content: dict[str, Any] = {
+        "solve": [STAGE_VERSION[Stage.SOLVE], agent],
+        "facts": config.generate.facts.model_dump(mode="json"),
+        "lexicon": config.generate.queries.lexicon,
+    }
+    if config.agent.twin == "own":
+        content["perceive"] = fingerprint(config, Stage.PERCEIVE)
+    return content
+
+
+def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

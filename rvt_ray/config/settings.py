@@ -200,6 +200,28 @@ class GenerateSettings(Settings):
     llm: LlmSettings = Field(default_factory=LlmSettings)
 
 
+class AgentSettings(Settings):
+    """RVTagent: how queries are answered (docs/agent.md). Facts and lexicon are those of `generate`.
+
+    Attributes:
+        planner: `rules` parses the query without a model; `llm` lets the model write the program; `auto`
+            asks the model only where the rules do not understand every word.
+        twin: `corpus` reads the corpus's twins, `own` perceives the clips afresh with the `perceive`
+            settings and never looks at annotations.
+        llm: the agent's own model; `template` is none.
+        max_revisions: further plans after one that finds nothing or too much.
+        direct_choice: as a last resort the model picks instances by their ids.
+        seed: of the model's sampling.
+    """
+
+    planner: Literal["auto", "rules", "llm"] = "auto"
+    twin: Literal["corpus", "own"] = "corpus"
+    llm: LlmSettings = Field(default_factory=lambda: LlmSettings(temperature=0.0))
+    max_revisions: int = Field(default=2, ge=0, le=10)
+    direct_choice: bool = True
+    seed: int = 0
+
+
 class PoolSettings(Settings):
     """An actor pool. `num_gpus` above 1 must be whole (Ray)."""
 
@@ -217,7 +239,7 @@ class RunSettings(Settings):
         clip_timeout_s: the deadline of one clip in one stage.
         max_attempts: starts of a clip that kills its worker before it becomes a failure.
         max_failed_share: above this share of failures the command exits with the partial-failure code.
-        in_flight: twins in flight in one generate actor.
+        in_flight: twins in flight in one generate or solve actor.
     """
 
     address: str = "local"
@@ -225,6 +247,7 @@ class RunSettings(Settings):
     index: PoolSettings = Field(default_factory=PoolSettings)
     perceive: PoolSettings = Field(default_factory=PoolSettings)
     generate: PoolSettings = Field(default_factory=PoolSettings)
+    solve: PoolSettings = Field(default_factory=PoolSettings)
     clip_timeout_s: float = Field(default=1800.0, gt=0)
     max_attempts: int = Field(default=3, ge=1)
     max_failed_share: float = Field(default=0.2, ge=0, le=1)
@@ -241,4 +264,5 @@ class Config(Settings):
     index: IndexSettings = Field(default_factory=IndexSettings)
     perceive: PerceiveSettings = Field(default_factory=PerceiveSettings)
     generate: GenerateSettings = Field(default_factory=GenerateSettings)
+    agent: AgentSettings = Field(default_factory=AgentSettings)
     run: RunSettings = Field(default_factory=RunSettings)

@@ -19,10 +19,11 @@ TEMPLATE = "template"
 _WHAT = "generate.llm"
 
 
-def check_llm(settings: LlmSettings) -> None:
+def check_llm(settings: LlmSettings, what: str = _WHAT) -> None:
     """Refuse early: everything about the LLM settings that can be known without loading or asking a model.
 
-    A backend of one's own may have a classmethod `preflight(options)` that raises `ConfigError`.
+    `what` names the settings in messages. A backend of one's own may have a classmethod `preflight(options)`
+    that raises `ConfigError`.
 
     Raises:
         ConfigError: unknown backend or option, malformed URL, no model at the path.
@@ -31,16 +32,16 @@ def check_llm(settings: LlmSettings) -> None:
     if settings.backend == TEMPLATE:
         if settings.options:
             raise ConfigError(
-                f"{_WHAT}.options: the template backend takes none; got {', '.join(settings.options)}"
+                f"{what}.options: the template backend takes none; got {', '.join(settings.options)}"
             )
         return
-    cls, options = _resolve(settings)
+    cls, options = _resolve(settings, what)
     preflight = getattr(cls, "preflight", None)
     if preflight is not None:
         preflight(options)
 
 
-def build_llm(settings: LlmSettings) -> Llm | None:
+def build_llm(settings: LlmSettings, what: str = _WHAT) -> Llm | None:
     """The model of the settings, behind the reply cache when one is set; None for `template`.
 
     Cheap: vLLM's engine starts with the first request that the cache cannot answer.
@@ -49,23 +50,23 @@ def build_llm(settings: LlmSettings) -> Llm | None:
         ConfigError, MissingDependencyError: as `check_llm`.
     """
     if settings.backend == TEMPLATE:
-        check_llm(settings)
+        check_llm(settings, what)
         return None
-    cls, options = _resolve(settings)
+    cls, options = _resolve(settings, what)
     llm: Llm = cls(options)
     return CachedLlm(llm, settings.cache) if settings.cache else llm
 
 
-def _resolve(settings: LlmSettings) -> tuple[type[Any], Any]:
+def _resolve(settings: LlmSettings, what: str) -> tuple[type[Any], Any]:
     names = {**BACKENDS, TEMPLATE: ""}
     if settings.backend not in BACKENDS and ":" not in settings.backend:
         raise ConfigError(
-            f"{_WHAT}.backend: unknown backend {settings.backend!r}; "
+            f"{what}.backend: unknown backend {settings.backend!r}; "
             f"{backends.nearest(settings.backend, list(names))} "
             "An own class is named as 'package.module:Class'."
         )
-    cls = backends.resolve(settings.backend, BACKENDS, f"{_WHAT}.backend")
-    return cls, backends.check_options(cls, settings.options, _WHAT)
+    cls = backends.resolve(settings.backend, BACKENDS, f"{what}.backend")
+    return cls, backends.check_options(cls, settings.options, what)
 
 
 __all__ = [

@@ -18,7 +18,7 @@ from rvt_ray.config import Config, fingerprint
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import BUILD_STAGES, ClipRecord, Failure, Stage
+from rvt_ray.records import BUILD_STAGES, ClipRecord, Failure
 from rvt_ray.video.item import SourceItem
 
 logger = logging.getLogger(__name__)

@@ -20,9 +20,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rvt_ray.agent.trace import PREDICTION_SCHEMA
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import ClipRecord, DigitalTwin, Failure, Reject, Stage
+from rvt_ray.records import PREDICTION_SCHEMA, ClipRecord, DigitalTwin, Failure, Reject, Stage
 
 STAGING = "_staging"
 _META = b"rvt"

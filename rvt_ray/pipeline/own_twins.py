@@ -21,7 +21,8 @@ FOLDER = "twins"
 class OwnTwins:
     """Perceives clips, and remembers.
 
-    A twin is kept as `<storage>/twins/<fingerprint of the perceive settings>/<clip id>[.<annotation>].parquet`;
+    A twin is kept as `<storage>/twins/<fingerprint of the perceive settings>/<clip
+    id>[.<annotation>].parquet`;
     a clip id is derived from the video's content, so a changed video or setting never meets an old twin.
 
     Args:

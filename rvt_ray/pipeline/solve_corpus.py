@@ -1,7 +1,7 @@
 """The agent over a corpus: questions -> predictions -> scores. One row is one clip with all its questions.
 
-What a worker is told of a sample is its id, its words and its choices: the columns that hold the truth are never
-read, by anybody, before the evaluation.
+What a worker is told of a sample is its id, its words and its choices: the columns that hold the truth are
+never read, by anybody, before the evaluation.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 import pyarrow as pa
 
 from rvt_ray.agent import Agent, Question
-from rvt_ray.agent.trace import PREDICTION_SCHEMA
 from rvt_ray.config import Config, fingerprint
 from rvt_ray.corpus import Corpus, CorpusError
 from rvt_ray.errors import ClipError, ConfigError
@@ -30,7 +29,7 @@ from rvt_ray.pipeline.run import Result, open_run
 from rvt_ray.pipeline.shards import shard_name, write_shards
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row, Work
-from rvt_ray.records import ClipRecord, Failure, FailureCode, Stage
+from rvt_ray.records import PREDICTION_SCHEMA, ClipRecord, Failure, FailureCode, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +115,8 @@ def solve_corpus(
     scored: bool = True,
     **run_options: Any,
 ) -> Solved:
-    """Answer every question of a corpus, then score the answers. Resumable: clips that are done are not redone.
+    """Answer every question of a corpus, then score the answers. Resumable: clips that are done are not
+    redone.
 
     Args:
         config: `agent` says how; `generate.facts` are the facts; `run.solve` sizes the pool.

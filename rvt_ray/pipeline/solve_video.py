@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +57,9 @@ def solve_video(
     """
     storage = Storage(cache if cache is not None else default_cache())
     check_config(config, [Stage.PERCEIVE, Stage.SOLVE], storage)
-    items = list(open_sources([source]).items()) if hasattr(open_sources([source]), "items") else []
-    videos = [item for found in open_sources([source]) for item in found.items()] if not items else items
+    videos = list(itertools.islice(open_sources([source]), 2))
     if len(videos) != 1 or isinstance(videos[0], Failure):
-        what = videos[0].message if videos and isinstance(videos[0], Failure) else f"{len(videos)} videos"
+        what = videos[0].message if isinstance(videos[0], Failure) else "there are several"
         raise ConfigError(f"--video {source.path}: one video is wanted: {what}")
     twins = OwnTwins(config, storage, annotations=True)
     clips = index_video(videos[0], config.index)

@@ -3,6 +3,7 @@
 from rvt_ray.records.base import SCHEMA_VERSION, Part, Record
 from rvt_ray.records.clip import ClipRecord, clip_id
 from rvt_ray.records.enums import (
+    BUILD_STAGES,
     Absence,
     CameraMotion,
     Category,
@@ -16,6 +17,7 @@ from rvt_ray.records.enums import (
     Wording,
 )
 from rvt_ray.records.failure import Failure
+from rvt_ray.records.prediction import PREDICTION_SCHEMA
 from rvt_ray.records.sample import (
     Box,
     Evidence,
@@ -44,6 +46,8 @@ TABLES: dict[str, type[Record]] = {
 }
 
 __all__ = [
+    "BUILD_STAGES",
+    "PREDICTION_SCHEMA",
     "SCHEMA_VERSION",
     "TABLES",
     "Absence",

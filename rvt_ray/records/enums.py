@@ -73,11 +73,16 @@ class CameraMotion(StrEnum):
 
 
 class Stage(StrEnum):
-    """The stages of the job, in order."""
+    """The stages of the jobs: three build a corpus, in this order; `solve` answers a corpus's questions."""
 
     INDEX = "index"
     PERCEIVE = "perceive"
     GENERATE = "generate"
+    SOLVE = "solve"
+
+
+BUILD_STAGES = (Stage.INDEX, Stage.PERCEIVE, Stage.GENERATE)
+"""What `rvt-ray build` runs, in order."""
 
 
 class VideoFlag(StrEnum):

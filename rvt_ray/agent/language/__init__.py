@@ -1,0 +1,1 @@
+"""Understanding English without a model: words, a twin's vocabulary, a grammar, readings."""
