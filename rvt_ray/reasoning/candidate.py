@@ -13,8 +13,8 @@ class Candidate:
     """A program that is valid for its target set: certain = possible = `target_ids`.
 
     Attributes:
-        anchors: per anchor variable the instance ids that it can be bound to in a satisfying assignment;
-            exactly one where wording may say "the".
+        anchors: per anchor variable the instance ids that its own description (its constraints and those of
+            the anchors below it) can mean; exactly one, so that wording may say "the".
         level: 1..4, counted from necessary hops.
         categories: read off the constraints used.
         tree: the reasoning tree of the target up to `level`.
