@@ -182,6 +182,8 @@ class AutomaticMasks:
     def _draw(self, frames: Sequence[FrameFeatures], decoded: Decoded, rows: Tensor, good: Tensor) -> Tensor:
         """Logits of the good masks of the prompts that have one, (masks, h, w)."""
         network = self._network
+        if not len(rows):
+            return torch.zeros(0, 1, 1, device=network.device)
         fine = (torch.cat([f.fine[0] for f in frames]), torch.cat([f.fine[1] for f in frames]))
         columns = torch.arange(1, 4, device=network.device)
         parts = [
@@ -190,8 +192,6 @@ class AutomaticMasks:
             ]
             for part in rows.split(64)
         ]
-        if not parts or not len(rows):
-            return torch.zeros(0, 4, 4, device=network.device)
         return torch.cat(parts)
 
     def _enlarged(
