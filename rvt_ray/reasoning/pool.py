@@ -26,6 +26,9 @@ PREDICATE_WEIGHT = {
     "moves": 0.8,
     "present_throughout": 0.6,
 }
+# Attributes that no viewer could check: "medium-sized" has no standard (size is said by comparison), and
+# motion words are weaker than the temporal predicates.
+VAGUE_ATTRIBUTES = ("size:", "motion:")
 SOME_TIME_RELATIONS = {"near", "touching", "inside", "contains"}
 
 
@@ -69,6 +72,8 @@ class Pool:
 
     def _add(self, term: Term) -> None:
         if term.predicate in EXTREMES and not self._plural(term.value or NEUTRAL):
+            return
+        if term.predicate == "attribute" and (term.value or "").startswith(VAGUE_ATTRIBUTES):
             return
         table = self.facts.bits(term.predicate, term.value, term.scope)
         sets = Sets(table.certain[0] & self.confirmed, table.possible[0])
