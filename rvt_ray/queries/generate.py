@@ -178,7 +178,7 @@ class _Session:
 
     def _plain_words(self, draft: Draft) -> Words:
         try:
-            return Words(self._template.write(draft, 0).query, ())
+            return Words(self._template.one(draft), ())
         except CannotSay:
             return Words("", ())
 

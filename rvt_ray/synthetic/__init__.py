@@ -5,7 +5,7 @@ from rvt_ray.synthetic.render import Frame, render, render_frame
 from rvt_ray.synthetic.scenes import random_scene
 from rvt_ray.synthetic.spec import CameraKey, CameraSpec, Key, ObjectSpec, SceneSpec
 from rvt_ray.synthetic.truth import Event, SceneTruth
-from rvt_ray.synthetic.write import ClipPaths, write_clip
+from rvt_ray.synthetic.write import ClipPaths, TruthWriter, write_clip
 
 __all__ = [
     "CameraKey",
@@ -18,6 +18,7 @@ __all__ = [
     "ObjectSpec",
     "SceneSpec",
     "SceneTruth",
+    "TruthWriter",
     "random_scene",
     "render",
     "render_frame",

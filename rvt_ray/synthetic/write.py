@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -53,47 +53,74 @@ def write_clip(spec: SceneSpec, folder: str | Path, name: str, depth_every: int 
     if depth_every < 0:
         raise ValueError(f"depth_every is >= 0, not {depth_every}")
     folder = Path(folder)
-    annotations = folder / "annotations"
-    annotations.mkdir(parents=True, exist_ok=True)
-    video, beside = folder / f"{name}.mp4", annotations / f"{name}.json"
-    depth_folder = annotations / f"{name}.depth" if depth_every else None
-    if depth_folder is not None:
-        depth_folder.mkdir(exist_ok=True)
-
-    truth = SceneTruth(spec)
-    masks: dict[int, list[str]] = {o.instance_id: [] for o in spec.objects}
-    depth_frames: list[int] = []
-
-    def observed() -> Iterator[Frame]:
-        for frame in render(spec):
-            truth.add(frame)
-            ids = list(masks)
-            if ids:
-                stack = frame.instances[None] == np.array(ids)[:, None, None]
-                for instance_id, text in zip(ids, rle.encode_batch(stack), strict=True):
-                    masks[instance_id].append(text)
-            if depth_folder is not None and frame.index % depth_every == 0:
-                steps = quantise_depth(frame.depth, _DEPTH_SCALE)
-                path = depth_file(depth_folder, frame.index)
-                if not cv2.imwrite(str(path), steps, [cv2.IMWRITE_PNG_COMPRESSION, 2]):
-                    raise OSError(f"cannot write {path}")
-                depth_frames.append(frame.index)
-            yield frame
-
+    video = folder / f"{name}.mp4"
+    writer = TruthWriter(spec, folder / "annotations", name, depth_every)
     # A half-written file never has the final name.
     partial = video.with_suffix(".partial.mp4")
-    write_video(partial, spec, observed())
+    write_video(partial, spec, writer.watch(render(spec)))
     os.replace(partial, video)
-    depth = (
-        None
-        if depth_folder is None
-        else DepthFiles(folder=depth_folder.name, scale=_DEPTH_SCALE, frames=depth_frames)
-    )
-    annotation = _annotation(spec, name, truth, masks, depth)
-    draft = beside.with_suffix(".partial")
-    draft.write_text(annotation.model_dump_json(), encoding="utf-8")
-    os.replace(draft, beside)
-    return ClipPaths(video, beside, depth_folder)
+    return ClipPaths(video, writer.close(), writer.depth_folder)
+
+
+class TruthWriter:
+    """Takes a scene's rendered frames and writes the truth that goes beside its video.
+
+    Attributes:
+        truth: of the frames taken so far.
+        depth_folder: where depth maps go; None when they were not asked for.
+
+    Args:
+        folder: for `<name>.json` and `<name>.depth/`; made if need be.
+        depth_every: as for `write_clip`.
+    """
+
+    def __init__(self, spec: SceneSpec, folder: Path, name: str, depth_every: int = 1) -> None:
+        self.truth = SceneTruth(spec)
+        self.depth_folder = folder / f"{name}.depth" if depth_every else None
+        (self.depth_folder or folder).mkdir(parents=True, exist_ok=True)
+        self._spec = spec
+        self._file = folder / f"{name}.json"
+        self._every = depth_every
+        self._masks: dict[int, list[str]] = {o.instance_id: [] for o in spec.objects}
+        self._depth_frames: list[int] = []
+
+    def watch(self, frames: Iterable[Frame]) -> Iterator[Frame]:
+        """Pass frames on, each taken into account."""
+        for frame in frames:
+            self.add(frame)
+            yield frame
+
+    def add(self, frame: Frame) -> None:
+        """Take the next frame into account.
+
+        Raises:
+            OSError: its depth map cannot be written.
+        """
+        self.truth.add(frame)
+        ids = list(self._masks)
+        if ids:
+            stack = frame.instances[None] == np.array(ids)[:, None, None]
+            for instance_id, text in zip(ids, rle.encode_batch(stack), strict=True):
+                self._masks[instance_id].append(text)
+        if self.depth_folder is not None and frame.index % self._every == 0:
+            path = depth_file(self.depth_folder, frame.index)
+            steps = quantise_depth(frame.depth, _DEPTH_SCALE)
+            if not cv2.imwrite(str(path), steps, [cv2.IMWRITE_PNG_COMPRESSION, 2]):
+                raise OSError(f"cannot write {path}")
+            self._depth_frames.append(frame.index)
+
+    def close(self) -> Path:
+        """Write the annotation file; every frame must have been added. Returns its path."""
+        depth = (
+            None
+            if self.depth_folder is None
+            else DepthFiles(folder=self.depth_folder.name, scale=_DEPTH_SCALE, frames=self._depth_frames)
+        )
+        annotation = _annotation(self._spec, self._file.stem, self.truth, self._masks, depth)
+        draft = self._file.with_suffix(".partial")
+        draft.write_text(annotation.model_dump_json(), encoding="utf-8")
+        os.replace(draft, self._file)
+        return self._file
 
 
 def write_video(path: Path, spec: SceneSpec, frames: Iterator[Frame]) -> None:

@@ -14,12 +14,12 @@ from rvt_ray.masks import rle
 from rvt_ray.queries.corpus_form import corpus_form
 from rvt_ray.queries.draft import Draft, Use
 from rvt_ray.queries.gates.form import check_form
-from rvt_ray.queries.gates.jitter import MASK_PX, jittered, moved_rle
+from rvt_ray.queries.gates.jitter import MASK_PX, jittered, moved_segments
 from rvt_ray.queries.gates.necessity import check_necessity
 from rvt_ray.queries.gates.program import check_program
 from rvt_ray.queries.gates.shortcut import check_shortcut, favourites
 from rvt_ray.queries.gates.stability import Stability
-from rvt_ray.reasoning import Candidate, Constraint, Program, search
+from rvt_ray.reasoning import Candidate, Constraint, Program, execute, search
 from rvt_ray.records import Task, Verdict
 from rvt_ray.twin.facts import Facts, Truth
 from tests.queries.twins import scene_twin
@@ -126,7 +126,7 @@ def test_gate_2_is_repeatable(facts: Facts, candidates: list[Candidate]) -> None
 
 def test_jitter_moves_no_border_further_than_it_says(facts: Facts) -> None:
     twin = facts.twin
-    moved = jittered(twin, np.random.default_rng(0))
+    moved = jittered(twin, np.random.default_rng(0)).twin
     for before, after in zip(twin.instances, moved.instances, strict=True):
         k = [
             i
@@ -141,6 +141,13 @@ def test_jitter_moves_no_border_further_than_it_says(facts: Facts) -> None:
         assert all(after.track.box_x[i] == before.track.box_x[i] for i in cut)
 
 
+def drawn(segments: np.ndarray, height: int, width: int) -> np.ndarray:
+    dense = np.zeros((height, width), bool)
+    for x, top, bottom in segments.astype(int):
+        dense[top : bottom + 1, x] = True
+    return dense
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(-3, 3), st.integers(-3, 3))
 def test_a_moved_mask_is_the_mask_moved(seed: int, dx: int, dy: int) -> None:
@@ -148,19 +155,72 @@ def test_a_moved_mask_is_the_mask_moved(seed: int, dx: int, dy: int) -> None:
     dense = np.zeros((17, 23), bool)
     dense[5:12, 6:15] = rng.random((7, 9)) < 0.6
     dense[8, 10] = True
-    text = moved_rle(rle.encode(dense), 17, 23, dx, dy, 0)
-    assert (rle.decode(text, 17, 23) == np.roll(dense, (dy, dx), (0, 1))).all()
+    moved = moved_segments(rle.encode(dense), 17, 23, dx, dy, 0)
+    assert (drawn(moved, 17, 23) == np.roll(dense, (dy, dx), (0, 1))).all()
 
 
 def test_a_grown_mask_holds_the_mask_and_a_shrunk_one_is_held_by_it() -> None:
     dense = np.zeros((30, 40), bool)
     dense[10:20, 12:25] = True
-    grown = rle.decode(moved_rle(rle.encode(dense), 30, 40, 0, 0, 2), 30, 40)
-    shrunk = rle.decode(moved_rle(rle.encode(dense), 30, 40, 0, 0, -2), 30, 40)
+    grown = drawn(moved_segments(rle.encode(dense), 30, 40, 0, 0, 2), 30, 40)
+    shrunk = drawn(moved_segments(rle.encode(dense), 30, 40, 0, 0, -2), 30, 40)
     assert (grown | dense == grown).all()
     assert (shrunk & dense == shrunk).all()
     assert shrunk.sum() < dense.sum() < grown.sum()
     assert grown[:, 10].any()
+
+
+def test_a_mask_that_would_leave_the_frame_or_vanish_keeps_its_shape() -> None:
+    dense = np.zeros((10, 10), bool)
+    dense[4, 4] = True
+    assert (drawn(moved_segments(rle.encode(dense), 10, 10, 0, 0, -3), 10, 10) == dense).all()
+    assert (drawn(moved_segments(rle.encode(dense), 10, 10, 30, 0, 0), 10, 10) == dense).all()
+
+
+def test_masks_moved_when_asked_for_are_those_of_a_twin_with_moved_masks(facts: Facts) -> None:
+    made = jittered(facts.twin, np.random.default_rng(4))
+    solid = made.twin.model_copy(deep=True)
+    for row, instance in enumerate(solid.instances):
+        instance.track.rle = [
+            rle.encode(drawn(made.segments(row, k), solid.height, solid.width))
+            for k in range(len(instance.track.rle))
+        ]
+    lazy, eager = Facts(made.twin, facts.settings, made.segments, like=facts), Facts(solid, facts.settings)
+    for scope in ("start", "end", "some_time", "throughout"):
+        for name in ("near", "touching"):
+            table, other = lazy.table(name, None, scope), eager.table(name, None, scope)
+            assert (table.truth == other.truth).all()
+            assert np.allclose(table.margin, other.margin)
+    assert (lazy.table("category", "object").truth == eager.table("category", "object").truth).all()
+
+
+def test_stopping_early_gives_the_verdict_of_all_draws(facts: Facts, candidates: list[Candidate]) -> None:
+    draws, share = 8, 0.75
+    verdicts = set()
+    twins = [
+        jittered(facts.twin, np.random.default_rng(stream))
+        for stream in np.random.SeedSequence(5).spawn(draws)
+    ]
+    all_facts = [Facts(t.twin, facts.settings, t.segments) for t in twins]
+    stability = Stability(facts, draws, 5)
+    for candidate in candidates:
+        runs = [execute(candidate.program, f) for f in all_facts]
+        same = sum(r.certain == r.possible == frozenset(candidate.target_ids) for r in runs)
+        assert stability.check(masks(candidate), share).failed == (same < share * draws)
+        verdicts.add(same < share * draws)
+    assert verdicts == {True, False}
+
+
+def test_what_enters_or_leaves_still_does_when_measured_a_little_differently(facts: Facts) -> None:
+    found = 0
+    for draw in range(10):
+        made = jittered(facts.twin, np.random.default_rng(draw))
+        other = Facts(made.twin, facts.settings)
+        for name in ("enters", "leaves"):
+            truth = facts.table(name).truth > 0
+            found += int(truth.sum())
+            assert (other.table(name).truth[truth] > 0).all()
+    assert found
 
 
 LONG = "Which one " + "and then it goes on moving slowly " * 12 + "here?"

@@ -2,57 +2,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rvt_ray.masks import rle as rle_codec
 from rvt_ray.records import DepthKind, DigitalTwin, Instance, Track
+from rvt_ray.twin.facts.contact import segments_of
 
 MASK_PX = 3.0
 """No mask border moves by more than this."""
 DEPTH_NOISE = 0.02
 """Standard deviation of an object's depth error, of the spread of depth over the clip's objects."""
 
+_DEPTHS = ("depth_median", "depth_mean", "depth_p10", "depth_p90", "depth_min", "depth_max")
 Floats = npt.NDArray[np.float64]
 
 
-def jittered(
-    twin: DigitalTwin, rng: np.random.Generator, mask_frames: npt.NDArray[np.bool_] | None = None
-) -> DigitalTwin:
-    """A copy of the twin with measurement errors.
+@dataclass(frozen=True)
+class Jittered:
+    """A twin as it might also have been measured.
+
+    Attributes:
+        twin: its numbers moved; the masks in it are those of the twin that it was made from.
+        moves: per instance and track entry by how much its mask is moved: dx, dy, growth, whole pixels.
+        source: per instance and track entry, the entry whose mask is shown there.
+    """
+
+    twin: DigitalTwin
+    moves: list[list[list[int]]]
+    source: list[list[int]]
+
+    def segments(self, row: int, entry: int) -> Floats:
+        """The moved mask of an entry as vertical segments, made when asked for: few programs read masks."""
+        entry = self.source[row][entry]
+        text = self.twin.instances[row].track.rle[entry]
+        if not text:
+            return np.empty((0, 3))
+        return moved_segments(text, self.twin.height, self.twin.width, *self.moves[row][entry])
+
+
+def jittered(twin: DigitalTwin, rng: np.random.Generator) -> Jittered:
+    """The twin with measurement errors.
 
     Each object gets a constant offset and growth (a segmenter errs the same way on neighbouring frames) and
     a smaller independent one per frame; together at most `MASK_PX`. One inner key frame was never looked at:
     there the tracks repeat the frame before, and have no depth.
 
     A border that the frame's edge cuts stays cut: what leaves the picture still leaves it.
-
-    Args:
-        mask_frames: (frames,) on which the masks themselves are moved too, not only the numbers read off
-            them. That costs more, and matters only to predicates that read masks (near, touching).
     """
     inner = [k for k in twin.key_frames if 0 < k < twin.num_frames - 1]
     dropped = int(rng.choice(inner)) if inner else None
     spread = _depth_spread(twin)
-    instances = [_instance(i, twin, rng, dropped, spread, mask_frames) for i in twin.instances]
-    return twin.model_copy(update={"instances": instances})
+    moved = [_instance(i, twin, rng, dropped, spread) for i in twin.instances]
+    instances = [instance for instance, _, _ in moved]
+    return Jittered(
+        twin.model_copy(update={"instances": instances}), [m for _, m, _ in moved], [s for _, _, s in moved]
+    )
 
 
 def _instance(
-    instance: Instance,
-    twin: DigitalTwin,
-    rng: np.random.Generator,
-    dropped: int | None,
-    spread: float,
-    mask_frames: npt.NDArray[np.bool_] | None,
-) -> Instance:
+    instance: Instance, twin: DigitalTwin, rng: np.random.Generator, dropped: int | None, spread: float
+) -> tuple[Instance, list[list[int]], list[int]]:
     track = instance.track
     n = len(track.frame_idx)
+    source = list(range(n))
     if n == 0:
-        return instance
+        return instance, [], source
     fixed, loose = MASK_PX / 3, MASK_PX / 6
     # Shift and growth add up at a border, so each has half of the allowance.
     dx = rng.uniform(-fixed, fixed) + rng.uniform(-loose, loose, n)
@@ -75,19 +93,15 @@ def _instance(
     }
     if twin.depth_kind is not DepthKind.NONE and spread > 0:
         error = DEPTH_NOISE * spread * (rng.normal() + 0.5 * rng.normal(size=n))
-        for name in ("depth_median", "depth_mean", "depth_p10", "depth_p90", "depth_min", "depth_max"):
+        for name in _DEPTHS:
             update[name] = _optional(_floats(getattr(track, name)) + error)
-    rles = list(track.rle)
-    if mask_frames is not None:
-        moves = np.rint(np.stack([dx, dy, grow], axis=1)).astype(int).tolist()
-        for k, (frame, text) in enumerate(zip(track.frame_idx, rles, strict=True)):
-            if text is not None and mask_frames[frame]:
-                rles[k] = moved_rle(text, twin.height, twin.width, *moves[k])
-    update["rle"] = rles
     moved = track.model_copy(update=update)
     if dropped in track.frame_idx and dropped - 1 in track.frame_idx:
-        moved = _without(moved, track.frame_idx.index(dropped))
-    return instance.model_copy(update={"track": moved})
+        k = track.frame_idx.index(dropped)
+        source[k] = k - 1
+        moved = _without(moved, k)
+    moves = np.rint(np.stack([dx, dy, grow], axis=1)).astype(int).tolist()
+    return instance.model_copy(update={"track": moved}), moves, source
 
 
 def _without(track: Track, k: int) -> Track:
@@ -109,56 +123,32 @@ def _borders(low: Floats, size: Floats, shift: Floats, grow: Floats, limit: int)
     return first, last
 
 
-def moved_rle(rle: str, height: int, width: int, dx: int, dy: int, grow: int) -> str:
-    """A mask shifted by (dx, dy) and grown (or, if negative, shrunk) by `grow` pixels.
+def moved_segments(rle: str, height: int, width: int, dx: int, dy: int, grow: int) -> Floats:
+    """A mask shifted by (dx, dy) and grown (or, if negative, shrunk) by `grow` pixels, as vertical segments
+    (x, first y, last y), ascending in x; they may overlap.
 
     Growth is exact along columns and reaches one run further along rows; a mask that would vanish keeps its
     shape.
     """
-    x, top, bottom = _segments(rle, height)
-    if not len(x):
-        return rle
+    base = _segments(rle, height)
+    if not len(base):
+        return base
+    parts = [base]
     if grow > 0:
-        left, right = x == x.min(), x == x.max()
-        sides = [(x[left] - g, top[left], bottom[left]) for g in range(1, grow + 1)]
-        sides += [(x[right] + g, top[right], bottom[right]) for g in range(1, grow + 1)]
-        x = np.concatenate([x, *(s[0] for s in sides)])
-        top = np.concatenate([top, *(s[1] for s in sides)])
-        bottom = np.concatenate([bottom, *(s[2] for s in sides)])
-    x, top, bottom = x + dx, top + dy - grow, bottom + dy + grow
-    top, bottom = np.maximum(top, 0), np.minimum(bottom, height - 1)
-    good = (x >= 0) & (x < width) & (top <= bottom)
-    if not good.any():
-        return rle
-    start, end = x[good] * height + top[good], x[good] * height + bottom[good] + 1
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    fresh = np.concatenate([[True], start[1:] > end[:-1]])
-    start, end = start[fresh], end[np.concatenate([fresh[1:], [True]])]
-    bounds = np.stack([start, end], axis=1).ravel()
-    lengths = np.diff(np.concatenate([[0], bounds, [height * width]]))
-    return rle_codec.from_counts([int(v) for v in lengths], height, width)
+        column = np.array([1.0, 0.0, 0.0])
+        left, right = base[base[:, 0] == base[0, 0]], base[base[:, 0] == base[-1, 0]]
+        parts = [left - g * column for g in range(grow, 0, -1)] + parts
+        parts += [right + g * column for g in range(1, grow + 1)]
+    moved = np.concatenate(parts) + np.array([dx, dy - grow, dy + grow])
+    moved[:, 1:] = np.clip(moved[:, 1:], (0, -np.inf), (np.inf, height - 1))
+    good = (moved[:, 0] >= 0) & (moved[:, 0] < width) & (moved[:, 1] <= moved[:, 2])
+    return moved[good] if good.any() else base
 
 
-@lru_cache(maxsize=2048)
-def _segments(rle: str, height: int) -> tuple[Any, Any, Any]:
-    """A mask as vertical segments: column, first and last row. Every draw moves the same masks: cached."""
-    edges = np.cumsum(rle_codec.counts(rle))
-    first, stop = edges[0 : len(edges) - 1 : 2], edges[1::2]
-    keep = stop > first
-    first, stop = _by_column(first[keep], stop[keep], height)
-    return first // height, first % height, (stop - 1) % height
-
-
-def _by_column(first: Any, stop: Any, height: int) -> tuple[Any, Any]:
-    """Runs cut at the column ends."""
-    x0, x1 = first // height, (stop - 1) // height
-    if (x0 == x1).all():
-        return first, stop
-    repeat = x1 - x0 + 1
-    index = np.repeat(np.arange(len(first)), repeat)
-    column = x0[index] + np.arange(len(index)) - np.repeat(np.cumsum(repeat) - repeat, repeat)
-    return np.maximum(first[index], column * height), np.minimum(stop[index], (column + 1) * height)
+@lru_cache(maxsize=4096)
+def _segments(rle: str, height: int) -> Floats:
+    """Every draw moves the same masks: cached."""
+    return segments_of(rle, height)
 
 
 def _depth_spread(twin: DigitalTwin) -> float:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rvt_ray.queries.draft import Draft, Use
-from rvt_ray.queries.gates.base import Finding, judge
+from rvt_ray.queries.gates.base import Finding, passed, refused
 from rvt_ray.queries.gates.jitter import jittered
-from rvt_ray.reasoning import Program, execute
+from rvt_ray.reasoning import execute
 from rvt_ray.twin.facts import Facts, Truth
-
-_READS_MASKS = {"near", "touching"}
 
 
 class Stability:
@@ -24,44 +22,40 @@ class Stability:
 
     def __init__(self, facts: Facts, draws: int, seed: int) -> None:
         self._base = facts
-        self._twin = facts.twin
-        self._settings = facts.settings
-        self._draws = draws
-        self._seed = seed
-        self._facts: dict[bool, list[Facts]] = {}
-        self._known: dict[str, list[bool]] = {}
+        self._streams = np.random.SeedSequence(seed).spawn(draws)
+        self._facts: dict[int, Facts] = {}
+        self._known: dict[tuple[str, int], bool] = {}
 
     def check(self, draft: Draft, share: float) -> Finding:
         """Whether certain = possible = targets, and the answer's facts hold, in at least `share` of the
-        draws. A true fact of the answer must stay true, a false one false."""
-        masks = any(c.predicate in _READS_MASKS for c in draft.candidate.program.constraints)
-        masks = masks or any(use.predicate in _READS_MASKS for use in draft.uses)
-        same = self._program(draft.candidate.program, frozenset(draft.candidate.target_ids), masks)
-        held = [
-            ok and all(_holds(facts, use) for use in draft.uses)
-            for ok, facts in zip(same, self._jittered(masks), strict=True)
-        ]
-        text = f"same answer in {sum(held)} of {len(held)} jittered twins"
-        return judge([f"{text}; {share:.0%} wanted"] if sum(held) < share * len(held) else [], text)
+        draws. A true fact of the answer must stay true, a false one false. Stops when that is settled."""
+        draws = len(self._streams)
+        same = 0
+        for k in range(draws):
+            same += self._holds(draft, k)
+            if same >= share * draws:
+                return passed(f"same answer in {same} of the first {k + 1} of {draws} jittered twins")
+            if same + draws - (k + 1) < share * draws:
+                text = f"same answer in only {same} of the first {k + 1} of {draws} jittered twins"
+                return refused(f"{text}; {share:.0%} of all wanted")
+        return passed("no jittered twins wanted")
 
-    def _program(self, program: Program, targets: frozenset[int], masks: bool) -> list[bool]:
-        key = f"{masks}{program.to_json()}"
+    def _holds(self, draft: Draft, k: int) -> bool:
+        candidate, facts = draft.candidate, self._draw(k)
+        key = (f"{candidate.target_ids}{candidate.program.to_json()}", k)
         if key not in self._known:
-            runs = [execute(program, facts) for facts in self._jittered(masks)]
-            self._known[key] = [r.certain == r.possible == targets for r in runs]
-        return self._known[key]
+            found = execute(candidate.program, facts)
+            self._known[key] = found.certain == found.possible == frozenset(candidate.target_ids)
+        return self._known[key] and all(_is_so(facts, use) for use in draft.uses)
 
-    def _jittered(self, masks: bool) -> list[Facts]:
-        if masks not in self._facts:
-            grid = self._base.view.gaps.grid if masks else None
-            streams = np.random.SeedSequence(self._seed).spawn(self._draws)
-            self._facts[masks] = [
-                Facts(jittered(self._twin, np.random.default_rng(stream), grid), self._settings)
-                for stream in streams
-            ]
-        return self._facts[masks]
+    def _draw(self, k: int) -> Facts:
+        if k not in self._facts:
+            made = jittered(self._base.twin, np.random.default_rng(self._streams[k]))
+            self._facts[k] = Facts(made.twin, self._base.settings, made.segments, like=self._base)
+        return self._facts[k]
 
 
-def _holds(facts: Facts, use: Use) -> bool:
-    truth = facts.value(use.predicate, use.ids, use.value, use.scope).truth
-    return truth is (Truth.TRUE if use.true else Truth.FALSE)
+def _is_so(facts: Facts, use: Use) -> bool:
+    rows = tuple(facts.ids.index(i) for i in use.ids)
+    truth = facts.table(use.predicate, use.value, use.scope).truth[rows]
+    return int(truth) == (Truth.TRUE if use.true else Truth.FALSE)

@@ -59,6 +59,14 @@ class TemplateWriter:
         query = texts[0]
         return Words(query, tuple(self._unlike([query], texts[1:], paraphrases)))
 
+    def one(self, draft: Draft) -> str:
+        """A single wording, for candidates that are refused before they need several.
+
+        Raises:
+            CannotSay: as for `write`.
+        """
+        return self._variants(draft, 1)[0]
+
     def more(self, draft: Draft, given: Sequence[str], count: int) -> tuple[str, ...]:
         """`count` further wordings that differ from those given."""
         return tuple(self._unlike(list(given), self._variants(draft), count))
@@ -93,7 +101,7 @@ class TemplateWriter:
                 chosen.append(text)
         return chosen
 
-    def _variants(self, draft: Draft) -> list[str]:
+    def _variants(self, draft: Draft, wanted: int = _DRAWS) -> list[str]:
         frames = self._frames(draft)
         speaker = Speaker(self._know, draft.candidate, self._rng)
         order = self._rng.sample(frames, len(frames))
@@ -102,7 +110,7 @@ class TemplateWriter:
             text = self._fill(order[i % len(order)], draft, speaker)
             if text is not None:
                 texts.setdefault(text)
-            if len(texts) == _DRAWS:
+            if len(texts) == wanted:
                 break
         if not texts:
             raise CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")

@@ -6,6 +6,8 @@ vertical segments, and the gap of two masks is the least distance between segmen
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rvt_ray.config.settings import FactSettings
@@ -17,17 +19,30 @@ from rvt_ray.twin.facts.tracks import TrackArrays
 
 BLOCK = 24
 
+Segments = Callable[[int, int], Floats]
+"""(row of an instance, entry of its track) -> the mask as vertical segments, (n, 3): x, first y, last y."""
+
 
 class Gaps:
     """Least mask-to-mask distances in pixels, computed when first asked for.
 
     A gap of 1 means that two masks are neighbours. Beyond `reach` only the boxes are compared: the value
     is then a lower bound, which is all that a false `near` needs.
+
+    Args:
+        segments: where masks come from; null reads them off the twin.
     """
 
-    def __init__(self, twin: DigitalTwin, tracks: TrackArrays, settings: FactSettings) -> None:
+    def __init__(
+        self,
+        twin: DigitalTwin,
+        tracks: TrackArrays,
+        settings: FactSettings,
+        segments: Segments | None = None,
+    ) -> None:
         self._twin = twin
         self._tracks = tracks
+        self._read = segments or self._from_rle
         step = max(1, -(-tracks.num_frames // settings.contact_frames))
         self.grid = np.zeros(tracks.num_frames, bool)
         self.grid[::step] = True
@@ -73,13 +88,16 @@ class Gaps:
         key = (i, frame)
         known = self._segments.get(key)
         if known is None:
-            text = self._twin.instances[i].track.rle[self._at[i][frame]]
-            known = _segments(text or "", self._twin.height, self._twin.width)
-            self._segments[key] = known
+            known = self._segments[key] = self._read(i, self._at[i][frame])
         return known
 
+    def _from_rle(self, row: int, entry: int) -> Floats:
+        text = self._twin.instances[row].track.rle[entry]
+        return segments_of(text or "", self._twin.height)
 
-def _segments(rle: str, height: int, width: int) -> Floats:
+
+def segments_of(rle: str, height: int) -> Floats:
+    """A mask as vertical segments (x, first y, last y), shape (segments, 3)."""
     if not rle:
         return np.empty((0, 3))
     edges = np.cumsum(rle_codec.counts(rle))

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rvt_ray.config.settings import FactSettings
-from rvt_ray.records import DigitalTwin
+from rvt_ray.records import Category, DigitalTwin
 from rvt_ray.twin.facts import kinds, semantic, spatial
 from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS, PredicateSpec
+from rvt_ray.twin.facts.contact import Segments
 from rvt_ray.twin.facts.encounters import ENCOUNTERS
 from rvt_ray.twin.facts.logic import Floats, Truth, Truths, all_of, bits
-from rvt_ray.twin.facts.scopes import START, THROUGHOUT, FrameFacts, over_scope, window
+from rvt_ray.twin.facts.scopes import START, THROUGHOUT, FrameFacts, over_scope, stacked, window
 from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.temporal import EVENTS
 from rvt_ray.twin.facts.view import View
 
 MAX_EVIDENCE_FRAMES = 8
+BATCH = 1 << 18
+"""Frames of pairs that are put under quantifiers at once, and kept: at most 3 MB per measured relation."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +65,31 @@ class Facts:
     Args:
         twin: the digital twin; it is not copied and must not change.
         settings: thresholds and margins.
+        segments: where masks come from, if not from the twin (gate 2 moves them).
+        like: facts of a twin with the same names, attributes and parts, whose semantic tables hold here too.
 
     Raises:
         ValueError: the twin's tracks do not fit its frames.
     """
 
-    def __init__(self, twin: DigitalTwin, settings: FactSettings) -> None:
+    def __init__(
+        self,
+        twin: DigitalTwin,
+        settings: FactSettings,
+        segments: Segments | None = None,
+        like: Facts | None = None,
+    ) -> None:
         self.twin = twin
         self.settings = settings
-        self.view = View(twin, settings)
+        self.view = View(twin, settings, segments)
+        self._like = like
         self.ids: tuple[int, ...] = self.view.tracks.ids
         self.confirmed = self.view.tracks.confirmed
         self._row = {instance_id: row for row, instance_id in enumerate(self.ids)}
         self.confirmed_bits = bits(self.confirmed)
         self._tables: dict[tuple[str, str | None, str | None], Table] = {}
         self._bits: dict[tuple[str, str | None, str | None], BitTable] = {}
+        self._pairs: dict[str, FrameFacts] = {}
 
     def values(self, predicate: str) -> list[str]:
         """The values that a predicate can sensibly carry in this twin, sorted; empty if it carries none."""
@@ -129,6 +142,8 @@ class Facts:
         if known is not None:
             return known
         spec = check(predicate, CATALOGUE[predicate].arity if predicate in CATALOGUE else 1, value, scope)
+        if self._like is not None and spec.category is Category.SEMANTIC:
+            return self._like.table(predicate, value, scope)
         table = self._compute(spec, value, scope)
         if spec.arity == 2:
             np.fill_diagonal(table.truth, -1)
@@ -174,21 +189,35 @@ class Facts:
         return self.table(spec.inverse, value, scope).swapped()
 
     def _relation(self, name: str, scope: str) -> Table:
-        """All scopes at once: the measurement per frame is the dear part."""
-        n = len(self.ids)
-        scopes = CATALOGUE[name].scopes
-        truth = {s: np.full((n, n), -1, np.int8) for s in scopes}
-        margin = {s: np.zeros((n, n)) for s in scopes}
+        """Many subjects at a time: quantifying over small arrays costs little but the call. Where the frames
+        of all pairs are too many to keep, all scopes at once: measuring them is the dear part then."""
+        n, view = len(self.ids), self.view
+        small = n * n * view.tracks.num_frames <= BATCH
+        scopes = (scope,) if small else CATALOGUE[name].scopes
+        tables = {s: Table(np.full((n, n), -1, np.int8), np.zeros((n, n))) for s in scopes}
+        step = max(1, BATCH // max(1, n * view.tracks.num_frames))
+        for start in range(0, n, step):
+            rows = range(start, min(start + step, n))
+            frames = self._kept_frames(name) if small else self._frames_of(name, rows)
+            for s, table in tables.items():
+                truth, margin = over_scope(frames, s, view.tracks, self.settings)
+                table.truth[rows], table.margin[rows] = truth.reshape(-1, n), margin.reshape(-1, n)
+        for s, table in tables.items():
+            np.fill_diagonal(table.truth, -1)
+            np.fill_diagonal(table.margin, 0.0)
+            self._tables[(name, None, s)] = table
+        return tables[scope]
+
+    def _frames_of(self, name: str, rows: Iterable[int]) -> FrameFacts:
         with np.errstate(invalid="ignore", divide="ignore"):
-            for i in range(n):
-                frames = spatial.RELATIONS[name](self.view, i)
-                for s in scopes:
-                    truth[s][i], margin[s][i] = over_scope(frames, s, self.view.tracks, self.settings)
-        for s in scopes:
-            np.fill_diagonal(truth[s], -1)
-            np.fill_diagonal(margin[s], 0.0)
-            self._tables[(name, None, s)] = Table(truth[s], margin[s])
-        return self._tables[(name, None, scope)]
+            return stacked([spatial.RELATIONS[name](self.view, row) for row in rows])
+
+    def _kept_frames(self, name: str) -> FrameFacts:
+        """A measured relation of all subjects, kept, since the scopes share it."""
+        known = self._pairs.get(name)
+        if known is None:
+            known = self._pairs[name] = self._frames_of(name, range(len(self.ids)))
+        return known
 
     def _extreme(self, relation: str, kind: str, scope: str | None) -> Table:
         """x is of the kind, another is too, and for every y: y exists, is of the kind and is there implies

@@ -48,6 +48,19 @@ def window(tracks: TrackArrays, scope: str, settings: FactSettings) -> Bools:
     return inside
 
 
+def stacked(parts: list[FrameFacts]) -> FrameFacts:
+    """Several subjects' frame facts of one predicate as one, subject after subject."""
+    if len(parts) == 1:
+        return parts[0]
+    return FrameFacts(
+        np.concatenate([p.truth for p in parts]),
+        np.concatenate([p.margin for p in parts]),
+        np.concatenate([p.together for p in parts]),
+        np.concatenate([p.unsure for p in parts]),
+        parts[0].measured,
+    )
+
+
 def over_scope(
     facts: FrameFacts, scope: str, tracks: TrackArrays, settings: FactSettings
 ) -> tuple[Truths, Floats]:

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.records import DigitalTwin
-from rvt_ray.twin.facts.contact import Gaps
+from rvt_ray.twin.facts.contact import Gaps, Segments
 from rvt_ray.twin.facts.motion import Motion, measure_motion
 from rvt_ray.twin.facts.tracks import TrackArrays, track_arrays
 
@@ -14,15 +14,16 @@ from rvt_ray.twin.facts.tracks import TrackArrays, track_arrays
 class View:
     """A twin laid out for measuring. Everything is computed when first asked for, once."""
 
-    def __init__(self, twin: DigitalTwin, settings: FactSettings) -> None:
+    def __init__(self, twin: DigitalTwin, settings: FactSettings, segments: Segments | None = None) -> None:
         self.twin = twin
+        self._segments = segments
         self.settings = settings
         self.tracks: TrackArrays = track_arrays(twin, settings)
 
     @cached_property
     def gaps(self) -> Gaps:
         """Mask-to-mask distances."""
-        return Gaps(self.twin, self.tracks, self.settings)
+        return Gaps(self.twin, self.tracks, self.settings, self._segments)
 
     @cached_property
     def motion(self) -> Motion:

@@ -36,7 +36,7 @@ def blob(rng: np.random.Generator, height: int, width: int) -> np.ndarray:
 def test_segments_are_the_mask(seed: int) -> None:
     mask = blob(np.random.default_rng(seed), 30, 40)
     again = np.zeros_like(mask)
-    for x, y0, y1 in contact._segments(rle.encode(mask), 30, 40).astype(int):
+    for x, y0, y1 in contact.segments_of(rle.encode(mask), 30).astype(int):
         again[y0 : y1 + 1, x] = True
     assert (again == mask).all()
 
@@ -44,9 +44,9 @@ def test_segments_are_the_mask(seed: int) -> None:
 def test_a_mask_that_fills_whole_columns_is_cut_at_column_ends() -> None:
     mask = np.ones((7, 5), bool)
     mask[:3, 0] = False
-    segments = contact._segments(rle.encode(mask), 7, 5).astype(int).tolist()
+    segments = contact.segments_of(rle.encode(mask), 7).astype(int).tolist()
     assert segments == [[0, 3, 6], [1, 0, 6], [2, 0, 6], [3, 0, 6], [4, 0, 6]]
-    assert len(contact._segments(rle.empty(7, 5), 7, 5)) == 0
+    assert len(contact.segments_of(rle.empty(7, 5), 7)) == 0
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,7 +54,7 @@ def test_a_mask_that_fills_whole_columns_is_cut_at_column_ends() -> None:
 def test_the_distance_of_segments_is_that_of_the_masks(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, b = blob(rng, 30, 40), blob(rng, 30, 40)
-    got = contact._distance(*(contact._segments(rle.encode(m), 30, 40) for m in (a, b)))
+    got = contact._distance(*(contact.segments_of(rle.encode(m), 30) for m in (a, b)))
     assert got == pytest.approx(dense_gap(a, b))
 
 
@@ -93,5 +93,5 @@ def test_large_masks_are_compared_exactly(seed: int) -> None:
     a, b = np.zeros((40, 260), bool), np.zeros((40, 260), bool)
     a[rng.integers(0, 18, 260), np.arange(260)] = True
     b[rng.integers(20, 40, 260), np.arange(260)] = True
-    got = contact._distance(*(contact._segments(rle.encode(m), 40, 260) for m in (a, b)))
+    got = contact._distance(*(contact.segments_of(rle.encode(m), 40) for m in (a, b)))
     assert got == pytest.approx(dense_gap(a, b))
