@@ -15,6 +15,7 @@ RANK = {
     "errors": 1,
     "backends": 2,
     "corpus": 2,
+    "loading": 5,
     "config": 3,
     "masks": 4,
     "video": 4,

@@ -8,7 +8,7 @@ from rvt_ray.agent.plan import FORM_TASK, OTHER, Judgement, Plan
 from rvt_ray.agent.view import TwinView
 from rvt_ray.queries.wording.phrases import REGION_PLACES
 from rvt_ray.reasoning import Constraint, Program
-from rvt_ray.twin.facts import CATALOGUE
+from rvt_ray.twin.facts import CATALOGUE, EXTREMES
 
 TARGET = "x"
 ANCHORS = ("a", "b", "c", "d")
@@ -55,11 +55,12 @@ def plan_schema(view: TwinView, forms: tuple[str, ...] = tuple(FORM_TASK)) -> di
 def _fact_shapes(view: TwinView, variables: list[str]) -> list[dict[str, Any]]:
     """One shape per kind of predicate, so that a reply that fits can nearly always be run."""
     shapes = []
-    groups: dict[tuple[int, str | None, tuple[str, ...]], list[str]] = {}
+    groups: dict[tuple[int, str | None, tuple[str, ...], bool], list[str]] = {}
     for spec in CATALOGUE.values():
-        groups.setdefault((spec.arity, spec.value, spec.scopes), []).append(spec.name)
+        key = (spec.arity, spec.value, spec.scopes, spec.name in EXTREMES)  # "the largest object" is said
+        groups.setdefault(key, []).append(spec.name)
     subject = {"enum": variables}
-    for (arity, value, scopes), names in groups.items():
+    for (arity, value, scopes, _), names in groups.items():
         if arity == 2 and len(variables) < 2:
             continue
         properties: dict[str, Any] = {"fact": {"enum": names}, "of": subject}

@@ -82,6 +82,9 @@ def changed(overrides: list[str]) -> set[Stage]:
         ("perceive.depth.backend=annotations", {Stage.PERCEIVE, Stage.GENERATE}),
         ("index.max_side=128", {Stage.INDEX, Stage.PERCEIVE, Stage.GENERATE}),
         ("seed=1", {Stage.PERCEIVE, Stage.GENERATE}),
+        ("agent.planner=rules", {Stage.SOLVE}),
+        ("agent.llm.cache=/tmp/x", set()),
+        ("generate.facts.near_distance=0.1", {Stage.GENERATE, Stage.SOLVE}),
     ],
 )
 def test_a_setting_changes_exactly_the_fingerprints_it_can_change_results_of(

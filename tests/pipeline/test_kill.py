@@ -29,14 +29,14 @@ CLIPS = VIDEOS * CLIPS_PER_VIDEO
 class Drivers:
     """Starts drivers on one output root, and sees to it that nothing of theirs outlives the test."""
 
-    def __init__(self, videos: Path, out: Path) -> None:
-        self.videos, self.out = videos, out
+    def __init__(self, videos: Path, out: Path, module: str = "tests.pipeline.driver") -> None:
+        self.videos, self.out, self.module = videos, out, module
         self.log = out.parent / "driver.log"
         self._started: list[psutil.Process] = []
 
     def start(self) -> subprocess.Popen[bytes]:
         with open(self.log, "ab") as log:
-            command = [sys.executable, "-m", "tests.pipeline.driver", str(self.videos), str(self.out)]
+            command = [sys.executable, "-m", self.module, str(self.videos), str(self.out)]
             driver = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
         self._started.append(psutil.Process(driver.pid))
         return driver

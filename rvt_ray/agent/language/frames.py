@@ -44,7 +44,13 @@ _EVERYDAY: dict[str, tuple[str, ...]] = {
     "order": ("Does {np} appear before or after {other}?", "Is {np} seen before or after {other}?"),
     "direction": ("Which direction does {np} move?", "Where does {np} go?", "Which way is {np} moving?"),
     "duration": ("How long is {np} visible?", "How long can {np} be seen?", "How long is {np} in view?"),
-    "summary": ("Describe {np}.", "What does {np} do?", "What happens to {np}?", "Summarise what {np} does."),
+    "summary": (
+        "Describe {np}.",
+        "What does {np} do?",
+        "What happens to {np}?",
+        "Describe what {np} {does}.",
+        "Summarise what {np} {does}.",
+    ),
     "check": ("{isdo} {np} {rest}?",),
 }
 _FILLERS: dict[str, tuple[str, ...]] = {

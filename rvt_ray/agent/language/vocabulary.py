@@ -80,7 +80,8 @@ class Vocabulary:
         found: dict[Words, Statement] = {}
         for colour in (*COLOURS, *self.facts.values("colour")):
             found[tuple(tokenise(colour))] = Statement("colour", (colour,))
-        found[("gray",)] = Statement("colour", ("grey",))
+        greys = [c for c in self.facts.values("colour") if c in ("grey", "gray")] or ["grey"]
+        found[("grey",)] = found[("gray",)] = Statement("colour", tuple(greys))
         for material in MATERIALS:
             found[(material,)] = Statement("attribute", (f"material:{material}",))
         for word, material in _MATERIAL_WORDS.items():
