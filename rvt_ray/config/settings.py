@@ -180,11 +180,16 @@ class QuerySettings(Settings):
 
 
 class LlmSettings(Settings):
-    """Who words the queries. `template` needs no model."""
+    """Who words the queries. `template` needs no model.
+
+    `style`: `free` gives the model the clue and lets it find its own words; `rewrite` gives it a template
+    sentence to put into other words, which is all that a very small model can do.
+    """
 
     backend: str = "template"
     options: dict[str, object] = Field(default_factory=dict)
     cache: str | None = Field(default=None, description="folder of the reply cache; null: no cache")
+    style: Literal["free", "rewrite"] = "free"
     max_tries: int = Field(default=2, ge=1)
     temperature: float = Field(default=0.7, ge=0)
     max_tokens: int = Field(default=200, ge=16)

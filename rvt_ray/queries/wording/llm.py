@@ -137,10 +137,16 @@ class LlmWriter:
             raise LlmFailure(f"the reply was cut after {self._settings.llm.max_tokens} tokens", reply.text)
         if reply.finish is Finish.ERROR:
             raise LlmFailure(f"no reply: {reply.error}", reply.text)
-        return _words(reply, count)
+        words = _words(reply, count)
+        if same_letters(words.query, str(slots["sentence"])):
+            raise LlmFailure(
+                "the reply only repeats the sentence that it should put into other words", reply.text
+            )
+        return words
 
     def _prompt(self, draft: Draft) -> Prompt:
-        return load_prompt(f"wording_{draft.task}")
+        rewrite = self._settings.llm.style == "rewrite"
+        return load_prompt("rewrite" if rewrite else f"wording_{draft.task}")
 
     async def _ask(
         self, prompt: Prompt, schema: dict[str, Any], max_tokens: int, **slots: object
@@ -172,7 +178,9 @@ class LlmWriter:
             "attribute": draft.slots.get("attribute", ""),
             "other": draft.slots.get("other", ""),
         }
+        rewrite = self._settings.llm.style == "rewrite"
         return {
+            "sentence": self._template.one(draft) if rewrite else "",
             "clue": self._template.plain(draft),
             "number": "one thing" if n < 2 else f"{english.number(n)} things, so use the plural",
             "others": english.listing(others[:_MAX_OTHERS]) or "nothing else with a name",
@@ -182,6 +190,11 @@ class LlmWriter:
             "answer": draft.answer or "",
             "example": _EXAMPLES.get(draft.form, "").format(**words),
         }
+
+
+def same_letters(a: str, b: str) -> bool:
+    """Whether two texts differ in case, space or punctuation only."""
+    return [c for c in a.lower() if c.isalnum()] == [c for c in b.lower() if c.isalnum()]
 
 
 def _words(reply: LlmReply, count: int) -> Words:
