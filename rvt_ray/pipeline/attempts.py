@@ -24,7 +24,7 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -181,6 +181,16 @@ class Attempts:
             return open(os.devnull, "w")
         path.parent.mkdir(parents=True, exist_ok=True)
         return open(path, "w")
+
+
+def sweep_markers(ledger: Ledger, ended: Container[str]) -> None:
+    """Clear up after runs that were killed: markers of rows that did end (the process died between staging
+    and clearing up), and counts of worker starts. Call it before a stage starts, under the root's lock."""
+    folder = f"{STAGING}/attempts/{ledger.stage.value}/{ledger.fingerprint}"
+    for name in list(ledger.storage.names(folder)):
+        key = name.rpartition("/")[2].partition(".")[0]
+        if key in ended or "/starts-" in name:
+            ledger.storage.delete(name)
 
 
 class WorkerStarts:

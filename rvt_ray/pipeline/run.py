@@ -17,6 +17,7 @@ import ray
 
 from rvt_ray.config import Config
 from rvt_ray.errors import ConfigError
+from rvt_ray.pipeline.attempts import sweep_markers
 from rvt_ray.pipeline.catalogue import Catalogue, Indexed, Ledgers, log_duplicates, read_index, read_sources
 from rvt_ray.pipeline.finalise import finalise_corpus
 from rvt_ray.pipeline.graph import run_graph
@@ -118,6 +119,7 @@ class Run:
             forgotten = ledger.forget_failures(row.key for row in rows)
             logger.info("%s: %d failures to be tried again", stage, forgotten)
         ended = ledger.scan()
+        sweep_markers(ledger, ended)
         todo = [row for row in rows if row.key not in ended]
         self.progress.begin(stage, len(rows), len(rows) - len(todo))
         if todo:

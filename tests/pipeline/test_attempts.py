@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rvt_ray.pipeline.attempts import Attempts, Start
+from rvt_ray.pipeline.attempts import Attempts, Start, WorkerStartError, WorkerStarts, sweep_markers
 from rvt_ray.pipeline.ledger import Ledger
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import FailureCode, Stage
@@ -60,6 +60,35 @@ def test_markers_come_and_go(tmp_path: Path) -> None:
     assert [s.solo for s in a.starts("k")] == [False, True]
     a.end("k", 2)
     assert a.starts("k") == []
+
+
+def test_markers_of_rows_that_did_end_are_swept(tmp_path: Path) -> None:
+    a = attempts(tmp_path)
+    for key in ("ended", "open"):
+        a.begin(key, 1, solo=True)
+    ledger = Ledger(a.storage, Stage.PERCEIVE, "f")
+    with pytest.raises(ZeroDivisionError), WorkerStarts(ledger, "r", 1).counted():
+        raise ZeroDivisionError
+    sweep_markers(ledger, {"ended"})
+    assert a.starts("ended") == []
+    assert len(a.starts("open")) == 1
+
+
+def test_worker_starts_that_never_ended_are_bounded(tmp_path: Path) -> None:
+    ledger = Ledger(Storage(tmp_path), Stage.PERCEIVE, "f")
+    dying = [WorkerStarts(ledger, "r", 1).counted() for _ in range(3)]
+    for start_ in dying:
+        start_.__enter__()  # and the process dies
+    with (
+        pytest.raises(WorkerStartError, match="3 worker processes died"),
+        WorkerStarts(ledger, "r", 1).counted(),
+    ):
+        pass
+    with WorkerStarts(ledger, "another run", 1).counted():
+        pass
+    sweep_markers(ledger, set())
+    with WorkerStarts(ledger, "r", 1).counted():
+        pass
 
 
 def _hang(root: Path, kind: str) -> None:

@@ -128,6 +128,9 @@ def test_killed_drivers_and_actors_change_no_byte_and_redo_nothing(drivers: Driv
     run_inline(config_for(drivers.videos, KILL_OVERRIDES), reference)
     assert shard_bytes(out) == shard_bytes(reference)
     assert validate_corpus(out).problems == []
+    for stage in ("index", "perceive", "generate"):
+        used = [p.name for p in (out / "_staging" / stage).iterdir()]
+        assert len(used) == 1, f"{stage}: fingerprints {used}: was the settings' code edited during the test?"
     for stage, calls, done in finished:
         redone = set(plan.calls(stage)[calls:]) & done
         assert not redone, f"{stage}: {redone} were finished and yet done again"
