@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from rvt_ray.agent import Agent, Solution
-from rvt_ray.config.settings import AgentSettings, LlmSettings
+from rvt_ray.config.settings import AgentLlmSettings, AgentSettings
 from rvt_ray.evaluation import EvaluationOptions, evaluate
 from rvt_ray.evaluation.metrics import HEADLINE
 from rvt_ray.llm import Llm, build_llm
@@ -32,10 +32,9 @@ from tests.agent.scenes import Scene, ask, planner_for
 from tests.corpora import write_corpus
 
 BASELINES = ("largest_track", "random_track", "text_only")
-SMOLLM2 = LlmSettings(
+SMOLLM2 = AgentLlmSettings(
     backend="vllm",
     options={"model": "smollm2", "max_model_len": 4096, "kv_cache_gb": 1, "enforce_eager": True},
-    temperature=0.0,
 )
 
 

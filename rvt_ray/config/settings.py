@@ -205,6 +205,12 @@ class GenerateSettings(Settings):
     llm: LlmSettings = Field(default_factory=LlmSettings)
 
 
+class AgentLlmSettings(LlmSettings):
+    """As `generate.llm`, but greedy: plans are not meant to vary."""
+
+    temperature: float = Field(default=0.0, ge=0)
+
+
 class AgentSettings(Settings):
     """RVTagent: how queries are answered (docs/agent.md). Facts and lexicon are those of `generate`.
 
@@ -221,7 +227,7 @@ class AgentSettings(Settings):
 
     planner: Literal["auto", "rules", "llm"] = "auto"
     twin: Literal["corpus", "own"] = "corpus"
-    llm: LlmSettings = Field(default_factory=lambda: LlmSettings(temperature=0.0))
+    llm: AgentLlmSettings = Field(default_factory=AgentLlmSettings)
     max_revisions: int = Field(default=2, ge=0, le=10)
     direct_choice: bool = True
     seed: int = 0

@@ -26,7 +26,7 @@ from tests.corpora import write_corpus
 from tests.pipeline.test_kill import Drivers
 
 SEEDS = (30, 31)
-POISON = "poison"
+POISON = "arsenic"
 
 
 @pytest.fixture(scope="module")
