@@ -57,6 +57,8 @@ def assign(foreground: Mask, bins: Bins, expected: Mapping[int, Expected]) -> np
     labels = np.zeros(foreground.shape, np.int32)
     for thing_id in sorted(expected):
         thing = expected[thing_id]
+        if not thing.mask.any():
+            continue  # carried out of the picture
         away = cv2.distanceTransform((~thing.mask).astype(np.uint8), cv2.DIST_L2, 3)
         reach = _REACH_PX + 0.5 * thing.speed
         fit = np.log(thing.colours * COLOUR_BINS + 0.05).astype(np.float32)[bins]
