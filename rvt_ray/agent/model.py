@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any
 
 from rvt_ray.agent.plan import FORM_TASK, Judgement, Plan, Question
@@ -14,6 +15,7 @@ from rvt_ray.agent.view import TwinView
 from rvt_ray.llm.base import Finish, Llm, LlmReply, LlmRequest
 from rvt_ray.queries.prompting import load_prompt
 from rvt_ray.records import Attribute, DigitalTwin, Task
+from rvt_ray.twin.facts import CATALOGUE
 
 _PACKAGE = "rvt_ray.agent"
 _MAX_FEEDBACK = 1500
@@ -83,6 +85,7 @@ class Model:
             _PLAN_TOKENS,
             attempt,
             things=sketch(view, shown_ids(view)),
+            predicates=predicates_text(),
             vocabulary=vocabulary_text(view),
             feedback=f"Your last plan was run. {feedback[:_MAX_FEEDBACK]}\nWrite a better plan."
             if feedback
@@ -158,6 +161,16 @@ def judged_twin(twin: DigitalTwin, made: list[JudgementMade]) -> DigitalTwin:
         ]
         instances.append(instance.model_copy(update={"attributes": [*instance.attributes, *claims]}))
     return twin.model_copy(update={"instances": instances})
+
+
+@cache
+def predicates_text() -> str:
+    """What every predicate says, a line each, for a prompt."""
+    lines = []
+    for spec in CATALOGUE.values():
+        said = spec.phrase.format(x="A", y="B", value="VALUE")
+        lines.append(f"{spec.name}: {said}{' (when)' if spec.scopes else ''}")
+    return "\n".join(lines)
 
 
 def vocabulary_text(view: TwinView) -> str:

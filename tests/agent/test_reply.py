@@ -64,3 +64,18 @@ def test_the_sketch_grows_with_things_up_to_a_bound_and_not_with_frames() -> Non
         update={"instances": [long.instances[0].model_copy(update={"instance_id": i + 1}) for i in range(50)]}
     )
     assert len(shown_ids(Agent().look(crowd))) == MAX_THINGS
+
+
+def test_prompts_show_the_model_every_predicate_and_an_example_that_is_a_plan() -> None:
+    from rvt_ray.agent.model import predicates_text
+    from rvt_ray.queries.prompting import load_prompt
+    from rvt_ray.twin.facts import CATALOGUE
+
+    lines = predicates_text().splitlines()
+    assert {line.partition(":")[0] for line in lines} == set(CATALOGUE)
+    system = load_prompt("plan", "rvt_ray.agent").system
+    start = system.index('{"form"')
+    example = json.loads(system[start : system.rindex("}") + 1])
+    plan = read_plan(example)
+    assert plan.form == "masks"
+    assert len(plan.program.constraints) == 3

@@ -36,8 +36,14 @@ EVERYDAY: dict[str, Phrases] = {
         places=("the nearest {k}", "nearest {k}", "the closest {k}", "closest to the camera {k}")
     ),
     "farthest": Phrases(places=("the farthest {k}", "the furthest away {k}", "furthest from the camera {k}")),
-    "largest": Phrases(places=("the largest {k}", "the biggest {k}", "largest {k}", "biggest {k}")),
-    "smallest": Phrases(places=("the smallest {k}", "smallest {k}", "the tiniest {k}")),
+    "largest": Phrases(
+        states=("<look> the largest {k}", "<appear> the biggest {k}"),
+        places=("the largest {k}", "the biggest {k}", "largest {k}", "biggest {k}"),
+    ),
+    "smallest": Phrases(
+        states=("<look> the tiniest {k}", "<appear> the smallest {k}"),
+        places=("the smallest {k}", "smallest {k}", "the tiniest {k}"),
+    ),
     "enters": Phrases(
         events=(
             "<appear> later on",
