@@ -1,10 +1,9 @@
-"""From settings to items, and the same content under two names."""
+"""From settings to items."""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from rvt_ray import backends
 from rvt_ray.config.settings import SourceSettings
@@ -78,38 +77,3 @@ def guess_type(settings: SourceSettings) -> str:
         f"source {source_name(settings)!r}: {settings.path} holds neither videos "
         f"({', '.join(VIDEO_SUFFIXES)}) nor images"
     )
-
-
-@dataclass(frozen=True)
-class Duplicate:
-    """A video whose content was already taken under another name."""
-
-    item: SourceItem
-    kept: SourceItem
-
-
-def dedupe(
-    items: Iterable[SourceItem], source_order: Sequence[str]
-) -> tuple[list[SourceItem], list[Duplicate]]:
-    """Take each content once, whatever order the items arrive in.
-
-    Args:
-        items: with `sha256` set.
-        source_order: source names as in the config: the first source keeps the content, then the first name.
-
-    Returns:
-        The items to process and the left-out ones, both ordered by source, name, URI.
-
-    Raises:
-        ValueError: an item without `sha256`.
-    """
-    rank = {name: i for i, name in enumerate(source_order)}
-    first: dict[str, SourceItem] = {}
-    duplicates = []
-    for item in sorted(items, key=lambda i: (rank.get(i.source, len(rank)), i.source, i.name, i.uri)):
-        if item.sha256 is None:
-            raise ValueError(f"{item.uri}: dedupe needs the content hash")
-        kept = first.setdefault(item.sha256, item)
-        if kept is not item:
-            duplicates.append(Duplicate(item, kept))
-    return list(first.values()), duplicates

@@ -17,15 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rvt_ray.backends import Options
 from rvt_ray.config.settings import IndexSettings, SourceSettings
 from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.records import Failure, FailureCode
-from rvt_ray.sources import SourceItem, dedupe, open_sources, source_name
-from rvt_ray.video import content_sha256, index_video, open_clip
+from rvt_ray.sources import SourceItem, open_sources, source_name
+from rvt_ray.video import index_video, open_clip
 from rvt_ray.video.local import cache_folder, local_path
 from tests.video.media import write_video
 
@@ -364,36 +362,6 @@ def test_a_failed_fetch_leaves_nothing_behind(remote: Any, monkeypatch: pytest.M
     with pytest.raises(ClipError, match="connection reset"):
         local_path("memory://rvt/x.bin")
     assert list(cache_folder().iterdir()) == []
-
-
-# --- identity
-
-
-def test_the_same_content_under_two_names_is_taken_once(tmp_path: Path) -> None:
-    touch(tmp_path / "x" / "a.mp4", tmp_path / "y" / "b.mp4", tmp_path / "y" / "c.mp4")
-    (tmp_path / "y" / "c.mp4").write_bytes(b"other")
-    frames(tmp_path / "f" / "one")
-    frames(tmp_path / "f" / "two")
-    found = items({"path": str(tmp_path / "y")}, {"path": str(tmp_path / "x")}, {"path": str(tmp_path / "f")})
-    hashed = [
-        SourceItem(**{**i.__dict__, "sha256": content_sha256(i)}) for i in found if isinstance(i, SourceItem)
-    ]
-    kept, left = dedupe(hashed, ["y", "x", "f"])
-    assert [(i.source, i.name) for i in kept] == [("y", "b"), ("y", "c"), ("f", "one")]
-    assert [(d.item.name, d.kept.name) for d in left] == [("a", "b"), ("two", "one")]
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("xy"), st.sampled_from("abc"), st.sampled_from("123"))), st.randoms()
-)
-def test_which_name_is_kept_does_not_depend_on_the_order_of_arrival(rows: list[Any], random: Any) -> None:
-    all_items = [SourceItem(s, n, f"/{s}/{n}/{h}", sha256=h) for s, n, h in dict.fromkeys(rows)]
-    shuffled = list(all_items)
-    random.shuffle(shuffled)
-    kept, left = dedupe(all_items, ["y", "x"])
-    assert (kept, left) == dedupe(shuffled, ["y", "x"])
-    assert {i.sha256 for i in kept} == {i.sha256 for i in all_items}
-    assert len(kept) + len(left) == len(all_items)
 
 
 # --- an own source
