@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rvt_ray import backends
 from rvt_ray.config.settings import SourceSettings
