@@ -16,15 +16,7 @@ from rvt_ray.video.frames import ArrayFrames
 from tests.corpora import make_clip
 
 EXACT = Config.model_validate(
-    {
-        "perceive": {
-            "annotated": {
-                "segment": {"backend": "annotations"},
-                "depth": {"backend": "annotations"},
-                "caption": {"backend": "annotations"},
-            }
-        }
-    }
+    {"perceive": {part: {"backend": "annotations"} for part in ("segment", "depth", "caption")}}
 )
 """Masks, depth and words from the annotation; the camera is estimated from pixels, as always."""
 
@@ -44,10 +36,12 @@ class Seen:
     instances: np.ndarray
 
 
-def small_scene(seed: int, num_objects: int | None = None, num_frames: int = 30) -> SceneSpec:
-    """A scene that renders in about a second: small pictures, few per second; 5 to 9 objects, any camera."""
+def small_scene(seed: int, num_objects: int | None = None, num_frames: int | None = None) -> SceneSpec:
+    """A scene that renders in about a second: small pictures, few per second; 5 to 9 objects, 24 to 36
+    frames, any camera."""
     count = 5 + seed % 5 if num_objects is None else num_objects
-    return random_scene(seed, count, num_frames, width=176, height=132, fps=8.0)
+    length = 24 + 4 * (seed % 4) if num_frames is None else num_frames
+    return random_scene(seed, count, length, width=176, height=132, fps=8.0)
 
 
 def perceived(spec: SceneSpec, folder: Path) -> Seen:

@@ -70,6 +70,18 @@ def _groups(pool: Pool, rng: random.Random) -> list[int]:
         both = terms[i][1].meet(terms[j][1])
         if both.certain == both.possible and fits(both.certain):
             exact.add(both.certain)
-    found = sorted(exact)
-    rng.shuffle(found)
+    # Size after size: most groups are pairs, and "how many" would be answered without looking.
+    by_size: dict[int, list[int]] = {}
+    for mask in sorted(exact):
+        by_size.setdefault(mask.bit_count(), []).append(mask)
+    for masks in by_size.values():
+        rng.shuffle(masks)
+    found: list[int] = []
+    while by_size:
+        sizes = sorted(by_size)
+        rng.shuffle(sizes)
+        for size in sizes:
+            found.append(by_size[size].pop())
+            if not by_size[size]:
+                del by_size[size]
     return found

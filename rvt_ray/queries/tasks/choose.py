@@ -11,6 +11,9 @@ from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Task
 
 
+LEVELS = (1, 2, 3, 4)
+
+
 class Chooser:
     """Hands out candidates so that what was kept stays balanced.
 
@@ -34,7 +37,7 @@ class Chooser:
     ) -> None:
         self._rng = rng
         self._shortcuts = shortcuts
-        self._solved: Counter[str] = Counter()
+        self._solved: Counter[tuple[str, int]] = Counter()
         pool = list(candidates)
         rng.shuffle(pool)
         self._targets = [c for c in pool if not c.no_target]
@@ -69,8 +72,12 @@ class Chooser:
             self._levels[candidate.level]
             + sum(categories) / len(categories)
             + self._targeted[candidate.target_ids]
-            + max((self._solved[name] for name in self._shortcuts(candidate)), default=0) / 2
+            + max((self._solvable(name, candidate.level) for name in self._shortcuts(candidate)), default=0.0)
         )
+
+    def _solvable(self, name: str, level: int) -> float:
+        """How often a simple solver would have been right so far: in all, and on this level."""
+        return (sum(self._solved[name, k] for k in LEVELS) + self._solved[name, level]) / 2
 
     def rank(self, drafts: Sequence[Draft]) -> list[Draft]:
         """Drafts, the one that the balance asks for first."""
@@ -82,11 +89,14 @@ class Chooser:
         cells = [self._cells[(draft.task, candidate.level, c)] for c in candidate.categories] or [0]
         answers = self._forms[(draft.form, draft.answer)] if draft.form in ("exists", "check", "count") else 0
         form = sum(n for (name, _), n in self._forms.items() if name == draft.form)
-        # Whether anything is there at all is the dullest question: only where the answer is no, and for
-        # as many of the others.
-        dull = draft.form == "exists" and bool(candidate.target_ids)
-        dull = dull and self._forms[("exists", "no")] <= form / 2
-        return (self._tasks[draft.task], sum(cells) / len(cells), dull, form + 2 * answers)
+        return (self._tasks[draft.task], sum(cells) / len(cells), self._dullness(draft), form + 2 * answers)
+
+    def _dullness(self, draft: Draft) -> int:
+        """Whether anything is there at all is the dullest question: it is asked where the answer is no, and
+        then once, before all others, where it is yes; else the question alone would tell the answer."""
+        if draft.form != "exists" or not draft.candidate.target_ids:
+            return 0
+        return -1 if self._forms[("exists", "no")] > self._forms[("exists", "yes")] else 1
 
     def open_tasks(self, drafts: Sequence[Draft]) -> list[Task]:
         """The tasks that fit and have not had more than their share: what the LLM may choose from."""
@@ -99,7 +109,7 @@ class Chooser:
         candidate = draft.candidate
         self._levels[candidate.level] += 1
         self._targeted[candidate.target_ids] += 1
-        self._solved.update(self._shortcuts(candidate))
+        self._solved.update((name, candidate.level) for name in self._shortcuts(candidate))
         self._tasks[draft.task] += 1
         self._forms[(draft.form, draft.answer)] += 1
         for category in candidate.categories:
