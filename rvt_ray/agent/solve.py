@@ -150,7 +150,8 @@ class Agent:
         if missing:
             verdict = "empty"
         elif plan.form in ("count", "exists") or (insisted and not found.possible):
-            verdict = "found" if found.certain == found.possible else "possible"
+            sure = found.certain == found.possible and plan.complete
+            verdict = "found" if sure else "possible"
         elif not found.possible:
             # A query that was understood to the last word and finds nothing asks for something not there.
             verdict = "nothing" if planner == "rules" and plan.complete else "empty"
@@ -158,6 +159,8 @@ class Agent:
             verdict = "possible"
         elif plan.many is False and len(found.certain) > 1:
             verdict = "ambiguous"
+        elif not plan.complete:
+            verdict = "possible"  # what was not understood may rule it out
         else:
             verdict = "found"
         report = explain(plan.program, found, view.facts)
@@ -204,8 +207,8 @@ class Agent:
         if direct is not None:
             return direct
         for i, run in enumerate(work.runs):
-            if run.plan is None:
-                continue
+            if run.plan is None or (not run.plan.complete and not run.plan.program.constraints):
+                continue  # of a query of which no word was understood, everything would be the answer
             ids = self._likeliest(work, run)
             if ids:
                 return self._outcome(work, i, ids, "possible")

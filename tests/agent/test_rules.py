@@ -65,6 +65,9 @@ def test_what_the_template_writes_is_read_to_the_last_word(seed: int) -> None:
         ("Please outline the wooden things", "masks", {"attribute(x)=material:wood"}),
         ("How long is the cup visible?", "duration", {"category(x)=cup"}),
         ("Which way does the cup move?", "direction", {"category(x)=cup"}),
+        ("Which ball is nearest?", "masks", {"category(x)=ball", "nearest(x)=ball@throughout"}),
+        ("the smallest red cup", "masks", {"category(x)=cup", "colour(x)=red", "smallest(x)=cup@throughout"}),
+        ("Describe the video.", "summary", set()),
     ],
 )
 def test_everyday_english_is_understood(view: TwinView, query: str, form: str, said: set[str]) -> None:

@@ -220,8 +220,15 @@ def test_a_query_that_is_half_understood_is_a_flagged_guess(scene: Scene) -> Non
     question = Question(query=f"Segment the flabbergasted {kind} whose aunt was a plumber")
     solution = solve(Agent(), question, scene.twin)
     of_kind = [i.instance_id for i in scene.twin.instances if i.category == kind]
+    assert solution.target_ids
     assert set(solution.target_ids) <= set(of_kind)
+    assert solution.flagged
     assert "flabbergasted" in solution.trace.runs[0].report
+
+
+def test_of_a_query_that_is_not_understood_at_all_nothing_is_claimed(scene: Scene) -> None:
+    solution = solve(Agent(), Question(query="Blimey, wherever did our hero go?"), scene.twin)
+    assert (solution.target_ids, solution.flagged, solution.trace.how) == ([], True, "nothing")
 
 
 def test_a_twin_without_anything_is_answered(scene: Scene) -> None:

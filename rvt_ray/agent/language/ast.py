@@ -42,4 +42,4 @@ class NounPhrase:
 
 
 UNSAID = "?"
-"""Scope of a statement that does not say when."""
+"""Scope of a statement that does not say when; range of a superlative that does not say among what."""

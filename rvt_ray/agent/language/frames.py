@@ -11,7 +11,6 @@ from rvt_ray.agent.language.ast import NounPhrase, Statement
 from rvt_ray.agent.language.parser import Parser
 from rvt_ray.agent.language.words import tokenise
 from rvt_ray.queries.wording.frames import FRAMES
-from rvt_ray.twin.facts import kinds
 
 _EVERYDAY: dict[str, tuple[str, ...]] = {
     "masks": (
@@ -49,6 +48,14 @@ _EVERYDAY: dict[str, tuple[str, ...]] = {
         "What does {np} do?",
         "What happens to {np}?",
         "Describe what {np} {does}.",
+        "Describe the video.",
+        "Describe the clip.",
+        "Describe the scene.",
+        "Summarise the video.",
+        "Summarise the clip.",
+        "What happens in the video?",
+        "What happens in the clip?",
+        "What happens?",
         "Summarise what {np} {does}.",
     ),
     "check": ("{isdo} {np} {rest}?",),
@@ -147,7 +154,7 @@ def _match(
     elif name == "vp":
         options = list(parser.row(i))
     elif name in ("noun", "nouns"):
-        options = [((many, values), end) for many, values, end in parser._nouns(i)]
+        options = [((many, values), end) for many, values, end in parser.nouns(i)]
     elif name == "ask":
         options = list(parser.asked(i))
     elif name == "isdo":
@@ -156,7 +163,7 @@ def _match(
         reduced = bound.get("isdo") in ("is", "are")
         options = list(parser.clause(i, reduced=reduced))
         if reduced:
-            options += [(s, end) for _, s, end in parser._adjectives(i)]
+            options += [(s, end) for _, s, end in parser.adjectives(i)]
     elif i < len(tokens) and tokens[i] in _FILLERS[name]:
         options = [(tokens[i], i + 1)]
     for value, end in options:
@@ -192,6 +199,3 @@ def _reading(form: str, many: bool | None, bound: dict[str, object]) -> Parsed |
         other=other if isinstance(other, NounPhrase) else None,
         attribute=str(attribute).replace("color", "colour") if attribute else None,
     )
-
-
-__all__ = ["Parsed", "kinds", "parse", "plain"]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from rvt_ray.agent.language.ast import UNSAID, NounPhrase, Statement
 from rvt_ray.agent.language.grammar import Grammar, Node
 from rvt_ray.agent.language.words import MODALS
-from rvt_ray.twin.facts import kinds
 
 MAX_PER_CELL = 48
 """Readings kept per place of the text; a template sentence has a handful."""
@@ -89,27 +88,27 @@ class Parser:
 
     def _head(self, i: int) -> Iterator[tuple[Said, bool, int]]:
         """Adjectives and a noun: what they say, whether it is plural, the token after them."""
-        for word, statement, j in self._adjectives(i):
-            del word
+        for _, statement, j in self.adjectives(i):
             for said, many, end in self._head(j):
                 yield (statement, *said), many, end
-        for many, values, end in self._nouns(i):
+        for many, values, end in self.nouns(i):
             yield (Statement("category", values),) if values else (), many, end
         if i < len(self.tokens) and self.tokens[i] in _SUPERLATIVES:
             predicate = _SUPERLATIVES[self.tokens[i]]
             for said, many, end in self._head(i + 1):
-                named = next((s.values for s in said if s.predicate == "category"), (kinds.NEUTRAL,))
                 scope = None if predicate in ("fastest", "slowest") else UNSAID
-                yield (*said, Statement(predicate, named, scope)), many, end
+                yield (*said, Statement(predicate, (UNSAID,), scope)), many, end
 
-    def _adjectives(self, i: int) -> Iterator[tuple[str, Statement, int]]:
+    def adjectives(self, i: int) -> Iterator[tuple[str, Statement, int]]:
+        """Adjectives at token i: the words, what they say, the token after them."""
         for length in (2, 1):
             words = tuple(self.tokens[i : i + length])
             statement = self._vocabulary.adjectives.get(words)
             if len(words) == length and statement is not None:
                 yield " ".join(words), statement, i + length
 
-    def _nouns(self, i: int) -> Iterator[tuple[bool, tuple[str, ...], int]]:
+    def nouns(self, i: int) -> Iterator[tuple[bool, tuple[str, ...], int]]:
+        """Nouns at token i: whether plural, the kinds that they may mean, the token after them."""
         for length in (4, 3, 2, 1):
             words = tuple(self.tokens[i : i + length])
             found = self._vocabulary.nouns.get(words)
@@ -125,7 +124,7 @@ class Parser:
             yield from self.row(i + 1)
             return
         if tokens[i] == "in":
-            for _, statement, end in self._adjectives(i + 1):
+            for _, statement, end in self.adjectives(i + 1):
                 yield (statement,), end
         for statement, end in self.clause(i, reduced=True):
             yield (statement,), end
@@ -207,10 +206,10 @@ class Parser:
         if i >= len(tokens) or "be" not in self._grammar.verbs.finite(tokens[i]):
             return
         j = i + 1
-        for _, statement, end in self._adjectives(j):
+        for _, statement, end in self.adjectives(j):
             yield statement, end
         start = j + 1 if tokens[j : j + 1] and tokens[j] in ("a", "an", "the", "one") else j
-        for _, values, end in self._nouns(start):
+        for _, values, end in self.nouns(start):
             if values:
                 yield Statement("category", values), end
         for (kind, name), child in self._grammar.phrases.next.items():
@@ -242,7 +241,7 @@ class Parser:
             else:
                 for values, end in self._range(self._grammar.ranges, i):
                     yield from self._walk(child, end, other, values)
-                yield from self._walk(child, i, other, (kinds.NEUTRAL,))
+                yield from self._walk(child, i, other, (UNSAID,))
 
     def _range(self, node: Node, i: int) -> Iterator[tuple[tuple[str, ...], int]]:
         for statement in node.says:
@@ -273,7 +272,7 @@ class Parser:
         first = tokens[i]
         if "be" in self._grammar.verbs.finite(first):
             found = list(self.clause(i + 2, reduced=True))
-            found += [(s, end) for _, s, end in self._adjectives(i + 2)]
+            found += [(s, end) for _, s, end in self.adjectives(i + 2)]
             return found
         if first in ("does", "do", "did"):
             return self.clause(i + 2)
@@ -291,8 +290,8 @@ class Parser:
             options: list[tuple[Statement, int]] = [
                 *((s, e) for s, e in self.clause(i) if e <= end),
                 *((s, e) for s, e in self.clause(i, reduced=True) if e <= end),
-                *((s, e) for _, s, e in self._adjectives(i) if e <= end),
-                *((Statement("category", v), e) for _, v, e in self._nouns(i) if v and e <= end),
+                *((s, e) for _, s, e in self.adjectives(i) if e <= end),
+                *((Statement("category", v), e) for _, v, e in self.nouns(i) if v and e <= end),
             ]
             best = max(options, key=lambda o: o[1], default=None)
             if best is None:

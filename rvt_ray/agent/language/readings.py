@@ -10,7 +10,7 @@ from rvt_ray.agent.language.ast import UNSAID, NounPhrase, Statement
 from rvt_ray.agent.language.frames import Parsed
 from rvt_ray.agent.plan import OTHER, Plan
 from rvt_ray.reasoning import Constraint, Program
-from rvt_ray.twin.facts import CATALOGUE
+from rvt_ray.twin.facts import CATALOGUE, kinds
 
 MAX_MEANINGS = 12
 _UNSAID_SCOPES = ("throughout", "some_time")
@@ -98,12 +98,15 @@ def _programs(phrase: NounPhrase) -> Iterator[tuple[Program, tuple[str, ...]]]:
 
 def _describe(draft: _Draft, name: str, phrase: NounPhrase) -> None:
     draft.order.append(name)
+    kind = next((s.values for s in phrase.said if s.predicate == "category"), (kinds.NEUTRAL,))
     for statement in phrase.said:
         args: tuple[str, ...] = (name,)
         if statement.other is not None:
             other = _anchor(draft, name, statement.other)
             args = (other, name) if statement.passive else (name, other)
-        draft.parts.append((statement.predicate, args, statement.values, statement.scope))
+        # "The bottle that is nearest" is the nearest of the bottles.
+        values = kind if statement.values == (UNSAID,) else statement.values
+        draft.parts.append((statement.predicate, args, values, statement.scope))
 
 
 def _anchor(draft: _Draft, subject: str, phrase: NounPhrase) -> str:
@@ -153,6 +156,12 @@ def _asked(statement: Statement, target: str) -> Constraint | None:
     return Constraint(
         predicate=statement.predicate,
         args=args,
-        value=statement.values[0] if statement.values else None,
+        value=_asked_value(statement),
         scope=scope,
     )
+
+
+def _asked_value(statement: Statement) -> str | None:
+    if not statement.values:
+        return None
+    return kinds.NEUTRAL if statement.values == (UNSAID,) else statement.values[0]

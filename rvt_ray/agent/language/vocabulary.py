@@ -7,7 +7,6 @@ from functools import cached_property
 
 from rvt_ray.agent.language.ast import Statement
 from rvt_ray.agent.language.words import tokenise
-from rvt_ray.queries.english import plural
 from rvt_ray.queries.lexicon import Lexicon
 from rvt_ray.queries.tasks.closed import COLOURS, MATERIALS
 from rvt_ray.twin.facts import Facts, kinds
@@ -142,7 +141,3 @@ class Vocabulary:
         for phrase, statement in self.clauses():
             if statement.predicate == "category":
                 yield f"of all those that {phrase}", statement.values
-
-    def singular(self, word: str) -> str:
-        """The noun of a plural, for messages."""
-        return next((w for w in GENERIC if plural(w) == word), word)
