@@ -39,12 +39,12 @@ SMOLLM2 = AgentLlmSettings(
 
 
 async def solve(agent: Agent, scenes: list[Scene]) -> dict[str, Solution]:
-    """Every question of every scene; the twin is looked at once."""
+    """Every question of every scene, a scene's together; the twin is looked at once."""
     found = {}
     for scene in scenes:
         view = agent.look(scene.twin)
-        for asked in scene.asked:
-            found[asked.sample.sample_id] = await agent.solve(asked.question, view)
+        solutions = await asyncio.gather(*(agent.solve(a.question, view) for a in scene.asked))
+        found |= {a.sample.sample_id: s for a, s in zip(scene.asked, solutions, strict=True)}
     return found
 
 

@@ -146,3 +146,16 @@ def test_predictions_are_scored_and_two_reports_compared(
     with_typo = ["evaluate", str(corpus), str(tmp_path / "good.jsonl"), "--baselines", "larges"]
     assert main(with_typo) == Exit.MISUSE
     assert "no baseline 'larges'; there are empty" in capsys.readouterr().err
+
+
+@pytest.mark.ray
+def test_a_corpus_is_answered_and_scored_in_one_command(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "agent"
+    words = ["solve", "--corpus", str(corpus), "--out", str(out), "--set", "run.num_cpus=1", *QUICK]
+    assert main(words) == Exit.OK
+    assert capsys.readouterr().out.strip() == str(out / "report" / "report.json")
+    report = json.loads((out / "report" / "report.json").read_text())
+    assert report["name"] == "RVTagent auto, corpus twins"
+    assert not any(report["issues"].values())

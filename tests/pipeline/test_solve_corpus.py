@@ -18,9 +18,12 @@ from rvt_ray.corpus import Corpus, CorpusError
 from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.evaluation.predictions import Predictions
 from rvt_ray.pipeline.ledger import Ledger
+from rvt_ray.pipeline.own_twins import OwnTwins
 from rvt_ray.pipeline.solve_corpus import SolveWorker, model_name, question_rows, solve_corpus
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import PREDICTION_SCHEMA, Sample, Stage
+from rvt_ray.synthetic import random_scene, write_clip
+from rvt_ray.video import SourceItem, index_video
 from tests.agent.scenes import ask
 from tests.corpora import write_corpus
 from tests.pipeline.test_kill import Drivers
@@ -172,3 +175,27 @@ def test_the_worker_looks_at_a_twin_once_per_clip(corpus: Path, tmp_path: Path, 
     monkeypatch.setattr(Agent, "look", counted)
     inline(corpus, tmp_path / "o")
     assert len(seen) == len(set(seen)) == len(SEEDS)
+
+
+def test_an_own_twin_is_made_from_pixels_and_never_from_annotations(tmp_path: Path) -> None:
+    spec = random_scene(3, num_objects=3, num_frames=16, width=128, height=96, fps=12.0, camera="still")
+    paths = write_clip(spec, tmp_path, "scene", depth_every=0)
+    item = SourceItem(
+        source="s",
+        name="scene",
+        uri=str(paths.video),
+        annotation_uri=str(paths.annotation),
+        annotation_format="synthetic",
+        annotation_sha256="0" * 64,
+    )
+    config = Config()
+    (clip,) = index_video(item, config.index)
+    made = {}
+    for given in (False, True):
+        twins = OwnTwins(config, Storage(tmp_path / "out"), annotations=given)
+        made[given] = twins.twin(clip)
+        again = OwnTwins(config, Storage(tmp_path / "out"), annotations=given)
+        again._perception = "must not be asked"  # type: ignore[assignment]
+        assert again.twin(clip) == made[given]
+    assert made[False].provenance.segment != made[True].provenance.segment == "annotations"
+    assert not any(a.source == "annotation" for i in made[False].instances for a in i.attributes)
