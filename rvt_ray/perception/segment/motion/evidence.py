@@ -24,6 +24,8 @@ from rvt_ray.perception.segment.motion.passes import StoredSight
 
 _log = logging.getLogger(__name__)
 
+# Set on six real clips (people, dog, hands with cups, street, car, animation) by eye and on ten rendered
+# scenes by IoU with the truth, checked on eight others.
 _MOVED_SIZES = 0.35
 _COVERAGE = 0.88
 _ALONE = 0.3

@@ -87,7 +87,7 @@ class Looks:
         for mask in masks.values():
             count += mask
         lab = to_lab(self._shot.frame(frame))
-        gradient, bins, residual = _colour_gradient(lab), quantise(lab), self._residual(frame)
+        gradient, bins, residual = colour_gradient(lab), quantise(lab), self._residual(frame)
         if residual is not None:
             # The flow of flat surfaces, and of what is close to a moving thing, is made up.
             near = cv2.dilate((count > 0).astype(np.uint8), np.ones((15, 15), np.uint8)) > 0
@@ -168,7 +168,7 @@ def _nearer(flow: Floats, to: Floats, than: Floats) -> Mask:
     return np.asarray(np.linalg.norm(flow - to, axis=1) < np.linalg.norm(flow - than, axis=1))
 
 
-def _colour_gradient(lab: Floats) -> Floats:
+def colour_gradient(lab: Floats) -> Floats:
     """Over all channels, the largest within one pixel: an outline need not be exact to that."""
     blurred = cv2.GaussianBlur(lab, (3, 3), 0)
     steps = [cv2.Sobel(blurred, cv2.CV_32F, dx, dy) for dx, dy in ((1, 0), (0, 1))]
