@@ -19,7 +19,6 @@ from rvt_ray.twin.facts import CATALOGUE
 
 _PACKAGE = "rvt_ray.agent"
 _MAX_FEEDBACK = 1500
-_PLAN_TOKENS = 500
 _FORM_WORDS = {
     "masks": "the exact outline of something",
     "boxes": "where something is",
@@ -43,11 +42,13 @@ class Model:
     Args:
         llm: the model.
         temperature, seed: of the first plan; revisions draw with other seeds.
+        plan_tokens: the most that a plan may take.
     """
 
-    def __init__(self, llm: Llm, temperature: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, llm: Llm, temperature: float = 0.0, seed: int = 0, plan_tokens: int = 500) -> None:
         self._llm = llm
         self._temperature = temperature
+        self._plan_tokens = plan_tokens
         self._seed = seed
         self.calls = 0
 
@@ -82,7 +83,7 @@ class Model:
             "plan",
             question,
             schema,
-            _PLAN_TOKENS,
+            self._plan_tokens,
             attempt,
             things=sketch(view, shown_ids(view)),
             predicates=predicates_text(),

@@ -87,7 +87,8 @@ class Agent:
         view = twin if isinstance(twin, TwinView) else self.look(twin)
         model = None
         if self._llm is not None:
-            model = Model(self._llm, self._settings.llm.temperature, self._settings.seed)
+            llm = self._settings.llm
+            model = Model(self._llm, llm.temperature, self._settings.seed, llm.max_tokens)
         work = _Work(question, view, model)
         await self._plan(work)
         outcome = await self._decide(work)
@@ -115,8 +116,10 @@ class Agent:
     async def _plan_by_model(self, work: _Work) -> None:
         assert work.model is not None
         guess = form_by_keyword(work.question)
-        form = await work.model.form(work.question, guess)
-        work.task = TaskFinding(task=FORM_TASK[form], form=form, by=work.model.name)
+        form, by = guess, "rules"
+        if self._settings.llm.task_choice:
+            form, by = await work.model.form(work.question, guess), work.model.name
+        work.task = TaskFinding(task=FORM_TASK[form], form=form, by=by)
         feedback, last = "", None
         for attempt in range(1 + self._settings.max_revisions):
             try:

@@ -206,9 +206,11 @@ class GenerateSettings(Settings):
 
 
 class AgentLlmSettings(LlmSettings):
-    """As `generate.llm`, but greedy: plans are not meant to vary."""
+    """As `generate.llm`, but greedy: plans are not meant to vary. `max_tokens` bounds a plan; `task_choice`
+    lets the model say what kind of question it is; `agent.max_revisions` takes the place of `max_tries`."""
 
     temperature: float = Field(default=0.0, ge=0)
+    max_tokens: int = Field(default=500, ge=16)
 
 
 class AgentSettings(Settings):

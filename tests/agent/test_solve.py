@@ -38,8 +38,8 @@ def is_right(asked: Asked, solution: Solution) -> bool:
     return solution.target_ids == sample.target_ids and bool(solution.answer)
 
 
-def by_model(llm: Any, **settings: Any) -> Agent:
-    return Agent(AgentSettings(planner="llm", **settings), llm=llm)
+def by_model(model: Any, **settings: Any) -> Agent:
+    return Agent(AgentSettings(planner="llm", **settings), llm=model)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -183,6 +183,14 @@ def test_what_no_fact_can_say_is_judged_by_the_model_over_the_sketch(scene: Scen
     assert "what a child would like best" in planner.prompts[-1]
     assert f"#{wanted}: " in planner.prompts[-1]
     assert not any(a.source == "agent" for i in scene.twin.instances for a in i.attributes)
+
+
+def test_the_model_is_not_asked_for_the_form_where_that_is_switched_off(scene: Scene) -> None:
+    asked = single(scene)
+    planner = Planner({asked.question.query: asked.plan})
+    solution = solve(by_model(planner, llm={"task_choice": False}), asked.question, scene.twin)
+    assert planner.asked == ["plan"]
+    assert solution.trace.task.by == "rules"
 
 
 def test_the_last_resort_is_a_direct_choice_that_is_flagged(scene: Scene) -> None:
