@@ -19,6 +19,7 @@ from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.template import TemplateWriter, Words
 from rvt_ray.records import Task
 
+_MIN_CHARS = 16  # a very small model would close the string after a word
 _MAX_CHARS = 320
 _MAX_FORBIDDEN = 14
 _MAX_OTHERS = 6
@@ -116,7 +117,7 @@ class LlmWriter:
             LlmFailure: cut off, failed, or not what was asked for.
         """
         count = self._settings.queries.paraphrases
-        text = {"type": "string", "minLength": 1, "maxLength": _MAX_CHARS}
+        text = {"type": "string", "minLength": _MIN_CHARS, "maxLength": _MAX_CHARS}
         schema = {
             "type": "object",
             "properties": {
