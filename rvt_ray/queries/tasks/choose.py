@@ -10,7 +10,6 @@ from rvt_ray.queries.draft import Draft
 from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Task
 
-
 LEVELS = (1, 2, 3, 4)
 
 
