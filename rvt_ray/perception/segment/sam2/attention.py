@@ -16,7 +16,7 @@ import torch.nn.functional as F  # noqa: N812  (its customary name)
 from torch import Tensor
 
 # Attention weights of this many numbers are made at a time on a CPU: they stay in its cache.
-_CPU_BLOCK = 2**20
+_CPU_BLOCK = 2**19
 
 
 class MemoryAttention:
@@ -34,13 +34,23 @@ class MemoryAttention:
             raise ValueError("the sam2.1 models have one head in memory attention; this one has more")
         self._turns: Tensor = cross.compute_cis(end_x=side, end_y=side).to(device)
 
-    def forward(
-        self, image: Tensor, image_position: Tensor, memory: Tensor, memory_position: Tensor, pointers: int
-    ) -> Tensor:
-        """One frame, all objects.
+    def begin(self, image: Tensor, image_position: Tensor) -> Tensor:
+        """What does not depend on an object: the first self-attention of a frame.
 
         Args:
             image: features of the frame, shape (1, n, 256).
+            image_position: (1, n, 256).
+        """
+        x = image + 0.1 * image_position if self._module.pos_enc_at_input else image
+        return x + self._within(self._module.layers[0], x, image_position)
+
+    def forward(
+        self, begun: Tensor, image_position: Tensor, memory: Tensor, memory_position: Tensor, pointers: int
+    ) -> Tensor:
+        """The rest, for several objects.
+
+        Args:
+            begun: from `begin`, (1, n, 256).
             image_position: (1, n, 256).
             memory: per object the memories in blocks of n, then `pointers` tokens; (objects, m, 64).
             memory_position: (objects or 1, m, 64).
@@ -49,12 +59,11 @@ class MemoryAttention:
             (objects, n, 256).
         """
         module = self._module
-        x = image + 0.1 * image_position if module.pos_enc_at_input else image
+        x = begun
         placed = memory + memory_position
-        for layer in module.layers:
-            normed = layer.norm1(x)
-            where = normed + image_position if layer.pos_enc_at_attn else normed
-            x = x + layer.self_attn(where, where, normed)
+        for number, layer in enumerate(module.layers):
+            if number > 0:
+                x = x + self._within(layer, x, image_position)
             normed = layer.norm2(x)
             query = normed + image_position if layer.pos_enc_at_cross_attn_queries else normed
             key = placed if layer.pos_enc_at_cross_attn_keys else memory
@@ -62,11 +71,16 @@ class MemoryAttention:
             x = x + layer.linear2(layer.activation(layer.linear1(layer.norm3(x))))
         return module.norm(x)
 
+    def _within(self, layer: Any, x: Tensor, image_position: Tensor) -> Tensor:
+        normed = layer.norm1(x)
+        where = normed + image_position if layer.pos_enc_at_attn else normed
+        return layer.self_attn(where, where, normed)
+
     def _cross(self, attention: Any, query: Tensor, key: Tensor, memory: Tensor, pointers: int) -> Tensor:
-        q = self._turn(attention.q_proj(query))
+        q = attention.q_proj(query)
         k = attention.k_proj(key)
-        spatial = k.shape[1] - pointers
-        k = torch.cat((self._turn(k[:, :spatial]), k[:, spatial:]), 1) if pointers else self._turn(k)
+        self._turn(q, q.shape[1])
+        self._turn(k, k.shape[1] - pointers)
         q = q.expand(len(k), -1, -1)
         if q.is_cuda:
             value = attention.v_proj(memory)
@@ -75,12 +89,14 @@ class MemoryAttention:
             mixed = attention.v_proj(_average(q, k, memory.to(q.dtype)))
         return attention.out_proj(mixed)
 
-    def _turn(self, x: Tensor) -> Tensor:
-        """Rotary position encoding of one or several feature maps in a row, shape (b, maps * n, 256)."""
-        b, tokens, channels = x.shape
-        n = self._turns.shape[0]
-        pairs = torch.view_as_complex(x.float().reshape(b, tokens // n, n, channels // 2, 2))
-        return torch.view_as_real(pairs * self._turns).view(b, tokens, channels).to(x.dtype)
+    def _turn(self, x: Tensor, tokens: int) -> None:
+        """Rotary position encoding, in place, of the first `tokens` of x: one or several feature maps in a
+        row, shape (b, maps * n, 256)."""
+        part = x[:, :tokens]
+        pairs = part.float().unflatten(1, (-1, len(self._turns))).unflatten(-1, (-1, 2))
+        turned = torch.view_as_complex(pairs).mul_(self._turns)
+        if x.dtype != torch.float32:
+            part.copy_(torch.view_as_real(turned).flatten(3).flatten(1, 2))
 
 
 def _average(q: Tensor, k: Tensor, memory: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ from rvt_ray.masks import rle
 from rvt_ray.masks.rle import Box, Mask
 from rvt_ray.perception.proposals import Proposal
 from rvt_ray.perception.segment.sam2.decoder import Decoded, decode, draw
-from rvt_ray.perception.segment.sam2.dedupe import dedupe, overlaps, shrink
+from rvt_ray.perception.segment.sam2.dedupe import Candidate, dedupe
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
 
 # Image tokens of all prompts that are computed at a time.
@@ -92,12 +92,12 @@ class AutomaticMasks:
 
     def find(self, frames: Sequence[FrameFeatures], height: int, width: int) -> list[list[Proposal]]:
         """Proposals of each frame, best first."""
-        found: list[list[tuple[Mask, float]]] = [[] for _ in frames]
+        found: list[list[Candidate]] = [[] for _ in frames]
         for place, raw in self.raw(frames, height, width):
-            found[place].append((raw.mask, raw.quality))
+            self._collect(found[place], raw.mask, raw.quality, source=0)
         return [
-            self._proposals(features.frame, masks, height, width)
-            for features, masks in zip(frames, found, strict=True)
+            self._proposals(features.frame, candidates, height, width)
+            for features, candidates in zip(frames, found, strict=True)
         ]
 
     def raw(self, frames: Sequence[FrameFeatures], height: int, width: int) -> Iterator[tuple[int, RawMask]]:
@@ -132,7 +132,7 @@ class AutomaticMasks:
         scale = np.array([width, height], np.float32)
         coords = torch.tensor(corners / scale * network.image_size, device=network.device)
         kinds = torch.tensor([[2, 3]] * len(boxes), dtype=torch.int32, device=network.device)
-        masks: list[Mask] = []
+        found: list[Candidate] = []
         for start in range(0, len(boxes), self._at_once):
             part = slice(start, start + self._at_once)
             with network.computing():
@@ -142,8 +142,8 @@ class AutomaticMasks:
                 four = draw(decoder, decoded, features.fine, rows, columns).float()
                 # One mask is asked for; where it is not stable, the best of the alternatives stands in.
                 one, _ = decoder._dynamic_multimask_via_stability(four, decoded.quality)
-                masks.extend(network.masks_at(one[:, 0], height, width))
-        found = list(zip(masks, scores, strict=True))
+                for i, mask in enumerate(network.masks_at(one[:, 0], height, width), start):
+                    self._collect(found, mask, scores[i], source=i)
         return self._proposals(features.frame, found, height, width, labels)
 
     def _decode(
@@ -208,37 +208,30 @@ class AutomaticMasks:
             stability = (inner.float() / outer.float()).cpu().numpy().astype(np.float64)
             yield start, stability, (large > 0).cpu().numpy()
 
+    def _collect(self, into: list[Candidate], mask: Mask, score: float, source: int) -> None:
+        """Clean a mask and keep it, packed, if it is neither noise nor the background."""
+        settings = self._settings
+        whole = cleaning.clean(mask, settings.min_fragment_share, settings.max_hole_share)
+        if settings.min_area_share <= np.count_nonzero(whole) / whole.size <= settings.max_area_share:
+            into.append(Candidate.of(whole, score, source))
+
     def _proposals(
         self,
         frame: int,
-        found: list[tuple[Mask, float]],
+        candidates: list[Candidate],
         height: int,
         width: int,
         labels: Sequence[str] | None = None,
     ) -> list[Proposal]:
         settings = self._settings
-        least, most = settings.min_area_share * height * width, settings.max_area_share * height * width
-        cleaned: list[Mask] = []
-        sources: list[int] = []
-        for i, (mask, _) in enumerate(found):
-            whole = cleaning.clean(mask, settings.min_fragment_share, settings.max_hole_share)
-            if least <= np.count_nonzero(whole) <= most:
-                cleaned.append(whole)
-                sources.append(i)
-        if not cleaned:
-            return []
-        texts = rle.encode_batch(np.stack(cleaned))
-        scores = np.array([found[i][1] for i in sources], np.float64)
-        worth = min(settings.same_iou, settings.inside_share)
-        shared = overlaps(texts, np.stack([shrink(mask) for mask in cleaned]), height, width, worth)
-        kept, parents = dedupe(shared, scores, settings.same_iou, settings.inside_share)
+        kept, parents = dedupe(candidates, settings.same_iou, settings.inside_share)
         kept, parents = kept[: settings.max_masks], parents[: settings.max_masks]
         return [
             Proposal(
                 frame=frame,
-                rle=texts[i],
-                score=float(np.clip(scores[i], 0, 1)),
-                label=labels[sources[i]] if labels is not None else None,
+                rle=rle.encode(candidates[i].mask(height, width)),
+                score=float(np.clip(candidates[i].score, 0, 1)),
+                label=labels[candidates[i].source] if labels is not None else None,
                 parent=parent if parent is None or parent < len(kept) else None,
             )
             for i, parent in zip(kept, parents, strict=True)

@@ -31,7 +31,7 @@ from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
 ABSENT = -1024.0  # the logit everywhere on a frame that the object is not on, as sam2 has it
 
 # Tokens of all objects that are computed at a time. On a CPU a bigger batch gains nothing and needs memory.
-_TOKENS_AT_ONCE = {"cpu": 1024, "cuda": 64 * 4096}
+_TOKENS_AT_ONCE = {"cpu": 512, "cuda": 64 * 4096}
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,8 @@ class Propagator:
 
     def step(self, features: FrameFeatures) -> Tracked:
         """Follow every object to the next frame."""
+        if not self._objects:
+            return _joined(features.frame, [])
         groups: dict[tuple[int, int], list[int]] = {}
         attended = {
             i: memory.attended(features.frame, self._direction, self._reach)
@@ -118,10 +120,15 @@ class Propagator:
             groups.setdefault(one.shape, []).append(i)
         parts: list[Tracked] = []
         with self.network.computing():
+            image = features.image.flatten(2).transpose(1, 2)
+            begun = self.network.begin_memory(image, self.network.image_position)
             for group in groups.values():
                 for ids in self._parts(group):
                     memory, position, pointers = self._reader.gather([attended[i] for i in ids])
-                    parts.append(self._follow(features, ids, memory, position, pointers))
+                    seen = self.network.attend_memory(
+                        begun, self.network.image_position, memory, position, pointers
+                    )
+                    parts.append(self._follow(features, ids, seen))
         for memory_of_one in self._objects.values():
             memory_of_one.forget(features.frame, self._direction, self._reach)
         return _joined(features.frame, parts, order=list(self._objects))
@@ -134,13 +141,10 @@ class Propagator:
     def _parts(self, ids: list[int]) -> list[list[int]]:
         return [ids[i : i + self._at_once] for i in range(0, len(ids), self._at_once)]
 
-    def _follow(
-        self, features: FrameFeatures, ids: list[int], memory: Tensor, position: Tensor, pointers: int
-    ) -> Tracked:
+    def _follow(self, features: FrameFeatures, ids: list[int], seen: Tensor) -> Tracked:
+        """Masks, pointers and memories of objects, from the image as their memories show it."""
         network = self.network
         side = network.side
-        image = features.image.flatten(2).transpose(1, 2)
-        seen = network.attend_memory(image, network.image_position, memory, position, pointers)
         seen = seen.transpose(1, 2).reshape(len(ids), -1, side, side)
         decoder = network.model.sam_mask_decoder
         decoded = decode(decoder, seen, network.decoder_position, *network.no_prompt)

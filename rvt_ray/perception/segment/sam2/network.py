@@ -89,9 +89,9 @@ class Network:
         self.side: int = model.image_size // model.backbone_stride
         with torch.inference_mode():
             self._make_constants()
-        self.attend_memory: Callable[..., Tensor] = MemoryAttention(
-            model.memory_attention, self.side, self.device
-        ).forward
+        attention = MemoryAttention(model.memory_attention, self.side, self.device)
+        self.begin_memory: Callable[..., Tensor] = attention.begin
+        self.attend_memory: Callable[..., Tensor] = attention.forward
         self._encode: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]] = self._encode_batch
         if compiled:
             self._encode = torch.compile(self._encode_batch)

@@ -10,8 +10,10 @@ import torch
 
 from benchmarks.sam2_common import moving_pictures, torchvision_or_stub
 from rvt_ray.masks import rle
+from rvt_ray.perception.proposals import Proposal
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings
+from rvt_ray.perception.segment.sam2.dedupe import Candidate
 from rvt_ray.perception.segment.sam2.network import Network
 from tests.perception.segment.sam2.conftest import IMAGE_SIZE
 
@@ -93,13 +95,21 @@ def test_masks_in_boxes_are_those_of_the_stock_predictor(checkpoint: Path, netwo
         assert (got & mask).sum() / (got | mask).sum() >= 0.999
 
 
+def _propose(finder: AutomaticMasks, *masks: tuple[np.ndarray, float]) -> list[Proposal]:
+    """The stages after the raw one."""
+    candidates: list[Candidate] = []
+    for mask, score in masks:
+        finder._collect(candidates, mask, score, source=0)
+    return finder._proposals(0, candidates, HEIGHT, WIDTH)
+
+
 def test_trap_6_fragments_and_holes_are_cleaned_without_the_cuda_extension(network: Network) -> None:
     finder = AutomaticMasks(network, GridSettings(min_fragment_share=0.1, max_hole_share=0.02))
     mask = np.zeros((HEIGHT, WIDTH), bool)
     mask[20:60, 20:60] = True
     mask[40:42, 40:42] = False
     mask[80:84, 130:134] = True  # would blow the box up to the frame's corner
-    (proposal,) = finder._proposals(0, [(mask, 0.9)], HEIGHT, WIDTH)
+    (proposal,) = _propose(finder, (mask, 0.9))
     assert rle.bbox(proposal.rle, HEIGHT, WIDTH) == (20, 20, 40, 40)
     assert rle.area(proposal.rle) == 1600
 
@@ -110,7 +120,7 @@ def test_trap_7_near_equal_masks_are_one_and_parts_keep_their_whole(network: Net
     again[11:80, 20:119] = True
     part[12:78, 22:80] = True  # nearly the whole's box height: box NMS at 0.5 would delete it
     finder = AutomaticMasks(network, GridSettings())
-    found = finder._proposals(0, [(part, 0.7), (again, 0.8), (whole, 0.9)], HEIGHT, WIDTH)
+    found = _propose(finder, (part, 0.7), (again, 0.8), (whole, 0.9))
     assert [p.score for p in found] == [0.9, 0.7]
     assert [p.parent for p in found] == [None, 0]
 
@@ -119,7 +129,7 @@ def test_masks_too_small_or_covering_the_frame_are_no_proposals(network: Network
     speck, everything = np.zeros((HEIGHT, WIDTH), bool), np.ones((HEIGHT, WIDTH), bool)
     speck[3:5, 3:5] = True
     finder = AutomaticMasks(network, GridSettings())
-    assert finder._proposals(0, [(speck, 0.9), (everything, 0.9)], HEIGHT, WIDTH) == []
+    assert _propose(finder, (speck, 0.9), (everything, 0.9)) == []
 
 
 def test_a_frame_without_any_good_mask_gives_an_empty_list(network: Network) -> None:
