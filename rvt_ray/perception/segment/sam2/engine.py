@@ -19,7 +19,6 @@ from torch import Tensor
 
 from rvt_ray.perception.segment.sam2.decoder import decode, draw
 from rvt_ray.perception.segment.sam2.memory import (
-    Memory,
     MemoryReader,
     ObjectMemory,
     Reach,
@@ -113,8 +112,7 @@ class Propagator:
             return _joined(features.frame, [])
         groups: dict[tuple[int, int], list[int]] = {}
         attended = {
-            i: memory.attended(features.frame, self._direction, self._reach)
-            for i, memory in self._objects.items()
+            i: memory.attended(features.frame, self._direction) for i, memory in self._objects.items()
         }
         for i, one in attended.items():
             groups.setdefault(one.shape, []).append(i)
@@ -130,7 +128,7 @@ class Propagator:
                     )
                     parts.append(self._follow(features, ids, seen))
         for memory_of_one in self._objects.values():
-            memory_of_one.forget(features.frame, self._direction, self._reach)
+            memory_of_one.forget(features.frame, self._direction)
         return _joined(features.frame, parts, order=list(self._objects))
 
     def drop(self, ids: Iterable[int]) -> None:
@@ -157,7 +155,7 @@ class Propagator:
         pointer = point(network, token, present)
         spatial = remember(network, features, logits, decoded.presence, given=False)
         for row, i in enumerate(ids):
-            self._objects[i].tracked[features.frame] = Memory(spatial[row], pointer[row])
+            self._objects[i].add(features.frame, spatial[row], pointer[row], prompted=False)
         return Tracked(features.frame, ids, logits[:, 0], decoded.presence[:, 0])
 
     def _prompt(self, features: FrameFeatures, masks: list[npt.NDArray[np.bool_]], ids: list[int]) -> Tracked:
@@ -177,10 +175,10 @@ class Propagator:
             pointer = present * pointer + (1 - present) * model.no_obj_ptr
             presence = present * 20.0 - 10.0
             spatial = remember(network, features, logits, presence, given=True)
-        for row, i in enumerate(ids):
-            memory = self._objects.setdefault(i, ObjectMemory())
-            memory.tracked.pop(features.frame, None)
-            memory.prompted[features.frame] = Memory(spatial[row], pointer[row])
+            for row, i in enumerate(ids):
+                if i not in self._objects:
+                    self._objects[i] = ObjectMemory(self._reach, spatial[row], pointer[row])
+                self._objects[i].add(features.frame, spatial[row], pointer[row], prompted=True)
         return Tracked(features.frame, ids, logits[:, 0], presence[:, 0])
 
 

@@ -8,7 +8,7 @@ length needs the same memory.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -71,15 +71,49 @@ class Reach:
         return cls(model.num_maskmem, pointers, model.max_cond_frames_in_attn)
 
 
-@dataclass
+class Slots:
+    """Tensors of one shape, handed out and taken back: what an object needs is set aside at its birth, so
+    that following it for longer scatters nothing over the heap."""
+
+    def __init__(self, count: int, like: Tensor) -> None:
+        self._free = list(like.new_empty(count, *like.shape).unbind())
+
+    def keep(self, value: Tensor) -> Tensor:
+        """A copy of `value` that does not hold on to the batch it came from."""
+        slot = self._free.pop() if self._free else torch.empty_like(value)
+        slot.copy_(value)
+        return slot
+
+    def release(self, slot: Tensor) -> None:
+        """Take a tensor back; nobody may read it any more."""
+        self._free.append(slot)
+
+
 class ObjectMemory:
-    """One object's memories by frame: of frames on which it was prompted, and of others."""
+    """One object's memories by frame: of frames on which it was prompted, and of others.
 
-    prompted: dict[int, Memory] = field(default_factory=dict)
-    tracked: dict[int, Memory] = field(default_factory=dict)
+    Args:
+        spatial, pointer: examples of the two tensors of a `Memory`.
+    """
 
-    def attended(self, frame: int, direction: int, reach: Reach) -> Attended:
+    def __init__(self, reach: Reach, spatial: Tensor, pointer: Tensor) -> None:
+        self._reach = reach
+        self._spatial = Slots(reach.maps + 1, spatial)
+        self._pointers = Slots(reach.pointers + 1, pointer)
+        self.prompted: dict[int, Memory] = {}
+        self.tracked: dict[int, Memory] = {}
+
+    def add(self, frame: int, spatial: Tensor, pointer: Tensor, prompted: bool) -> None:
+        """Remember a frame, in place of what was remembered of it."""
+        for memories in (self.tracked, self.prompted) if prompted else (self.tracked,):
+            if frame in memories:
+                self._drop(memories.pop(frame))
+        kept = Memory(self._spatial.keep(spatial), self._pointers.keep(pointer))
+        (self.prompted if prompted else self.tracked)[frame] = kept
+
+    def attended(self, frame: int, direction: int) -> Attended:
         """What `frame` attends to, `direction` being 1 (forwards) or -1."""
+        reach = self._reach
         chosen, rest = select_closest_cond_frames(frame, self.prompted, reach.prompted)
         spatial = [(memory, reach.maps - 1) for memory in chosen.values()]
         for back in range(reach.maps - 1, 0, -1):
@@ -94,20 +128,30 @@ class ObjectMemory:
                 pointers.append((memory, back))
         return Attended(spatial, pointers)
 
-    def forget(self, frame: int, direction: int, reach: Reach) -> None:
+    def forget(self, frame: int, direction: int) -> None:
         """Drop what no frame after `frame` can attend to."""
+        reach = self._reach
         for t in list(self.tracked):
             back = (frame - t) * direction + 1
             if back >= reach.pointers and back >= reach.maps:
-                del self.tracked[t]
+                self._drop(self.tracked.pop(t))
             elif back >= reach.maps:
-                self.tracked[t].spatial = None
+                self._drop_spatial(self.tracked[t])
         if reach.prompted > 0:
             # The nearest ones are always attended to; older ones only as if they had been tracked.
             nearest_first = sorted(self.prompted, key=lambda t: abs(frame - t))
             for t in nearest_first[reach.prompted :]:
                 if (frame - t) * direction + 1 >= max(reach.pointers, reach.maps):
-                    del self.prompted[t]
+                    self._drop(self.prompted.pop(t))
+
+    def _drop(self, memory: Memory) -> None:
+        self._drop_spatial(memory)
+        self._pointers.release(memory.pointer)
+
+    def _drop_spatial(self, memory: Memory) -> None:
+        if memory.spatial is not None:
+            self._spatial.release(memory.spatial)
+            memory.spatial = None
 
     def _at(self, t: int, rest: dict[int, Memory]) -> Memory | None:
         return self.tracked.get(t, rest.get(t))

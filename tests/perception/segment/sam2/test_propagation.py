@@ -186,6 +186,18 @@ def test_trap_3_nested_objects_keep_their_whole_masks(network: Network) -> None:
     assert ((ours[0][1] > 0) & inner).sum() == inner.sum()
 
 
+def test_an_object_corrected_on_its_birth_frame_starts_from_the_later_mask(network: Network) -> None:
+    frames = moving_pictures(3, HEIGHT, WIDTH, seed=10)
+    wrong, right = first_masks(2, HEIGHT, WIDTH, seed=10)
+    engine = Ours(network, frames)
+    engine.run(range(1), {0: {1: wrong}})
+    features = network.encode([0], frames[:1])[0]
+    engine.propagator.prompt(features, {1: right})
+    corrected = engine.run(range(1, 3), {})
+    fresh = Ours(network, frames).run(range(3), {0: {1: right}})
+    assert np.array_equal(corrected[2][1], fresh[2][1])
+
+
 def test_a_dropped_object_leaves_the_others_as_they_were(network: Network) -> None:
     frames = moving_pictures(4, HEIGHT, WIDTH, seed=7)
     prompts = {0: dict(enumerate(first_masks(3, HEIGHT, WIDTH, seed=7), 1))}
