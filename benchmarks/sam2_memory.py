@@ -187,7 +187,7 @@ def report(args: argparse.Namespace) -> None:
     say(side="rvt-ray", **common, frames=frames, peak_mb=round(ours, 1))
     say(ratio=round(ours / stock, 4), wanted=0.1)
     few = max(1, args.objects // 4)
-    short, long = (measure(args, "rvt-ray", objects=few, frames=n) for n in (20, 200))
+    short, long = (measure(args, "rvt-ray", objects=few, frames=n) for n in (10, 100))
     fewer = measure(args, "rvt-ray", objects=few, frames=frames)
     say(what="ten times the frames", objects=few, peak_mb=[round(short, 1), round(long, 1)])
     say(what="ten times the frames", ratio=round(long / short, 3), wanted=1.2)

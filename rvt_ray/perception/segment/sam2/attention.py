@@ -33,6 +33,7 @@ class MemoryAttention:
         if cross.num_heads != 1:
             raise ValueError("the sam2.1 models have one head in memory attention; this one has more")
         self._turns: Tensor = cross.compute_cis(end_x=side, end_y=side).to(device)
+        self._cos_sin: tuple[Tensor, Tensor] = (self._turns.real.clone(), self._turns.imag.clone())
 
     def begin(self, image: Tensor, image_position: Tensor) -> Tensor:
         """What does not depend on an object: the first self-attention of a frame.
@@ -79,8 +80,8 @@ class MemoryAttention:
     def _cross(self, attention: Any, query: Tensor, key: Tensor, memory: Tensor, pointers: int) -> Tensor:
         q = attention.q_proj(query)
         k = attention.k_proj(key)
-        self._turn(q, q.shape[1])
-        self._turn(k, k.shape[1] - pointers)
+        q = self._turn(q, q.shape[1])
+        k = self._turn(k, k.shape[1] - pointers)
         q = q.expand(len(k), -1, -1)
         if q.is_cuda:
             value = attention.v_proj(memory)
@@ -89,14 +90,19 @@ class MemoryAttention:
             mixed = attention.v_proj(_average(q, k, memory.to(q.dtype)))
         return attention.out_proj(mixed)
 
-    def _turn(self, x: Tensor, tokens: int) -> None:
-        """Rotary position encoding, in place, of the first `tokens` of x: one or several feature maps in a
-        row, shape (b, maps * n, 256)."""
-        part = x[:, :tokens]
-        pairs = part.float().unflatten(1, (-1, len(self._turns))).unflatten(-1, (-1, 2))
-        turned = torch.view_as_complex(pairs).mul_(self._turns)
-        if x.dtype != torch.float32:
-            part.copy_(torch.view_as_real(turned).flatten(3).flatten(1, 2))
+    def _turn(self, x: Tensor, tokens: int) -> Tensor:
+        """Rotary position encoding of the first `tokens` of x, (b, m, 256): feature maps in a row, each of n
+        tokens; the rest is left as it is. May overwrite x."""
+        part = x[:, :tokens].unflatten(1, (-1, len(self._turns))).unflatten(-1, (-1, 2))
+        if x.dtype == torch.float32 and not x.is_cuda and not torch.compiler.is_compiling():
+            torch.view_as_complex(part).mul_(self._turns)  # in place: nothing of this size is made
+            return x
+        # The compiler knows no complex numbers, and fuses this into what comes before and after.
+        even, odd = part.float().unbind(-1)
+        cos, sin = self._cos_sin
+        turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), dim=-1)
+        turned = turned.flatten(3).flatten(1, 2).to(x.dtype)
+        return turned if tokens == x.shape[1] else torch.cat((turned, x[:, tokens:]), dim=1)
 
 
 def _average(q: Tensor, k: Tensor, memory: Tensor) -> Tensor:
