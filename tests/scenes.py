@@ -26,21 +26,21 @@ class Seen:
     """A scene, what perception made of it, and what is true.
 
     Attributes:
-        instances: (frames, height, width) the renderer's own instance maps; 0 is background.
+        frames: the renderer's own: instance maps, depth maps, amodal masks.
     """
 
     spec: SceneSpec
     clip: ClipRecord
     twin: DigitalTwin
     truth: SceneTruth
-    instances: np.ndarray
+    frames: tuple[Frame, ...]
 
 
 def small_scene(seed: int, num_objects: int | None = None, num_frames: int | None = None) -> SceneSpec:
-    """A scene that renders in about a second: small pictures, few per second; 5 to 9 objects, 24 to 36
+    """A scene that renders in about a second: small pictures, few per second; 5 to 9 objects, 20 to 32
     frames, any camera."""
     count = 5 + seed % 5 if num_objects is None else num_objects
-    length = 24 + 4 * (seed % 4) if num_frames is None else num_frames
+    length = 20 + 4 * (seed % 4) if num_frames is None else num_frames
     return random_scene(seed, count, length, width=176, height=132, fps=8.0)
 
 
@@ -63,4 +63,4 @@ def perceived(spec: SceneSpec, folder: Path) -> Seen:
     )
     pixels = ArrayFrames(np.stack([f.rgb for f in frames]), np.array(times))
     twin = Perception.from_config(EXACT).twin(clip, pixels)
-    return Seen(spec, clip, twin, writer.truth, np.stack([f.instances for f in frames]))
+    return Seen(spec, clip, twin, writer.truth, tuple(frames))

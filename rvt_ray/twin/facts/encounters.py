@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import ends, rise
+from rvt_ray.twin.facts.motion import Motion, agreed, ends, rise
 from rvt_ray.twin.facts.table import Table, decided
 from rvt_ray.twin.facts.temporal import hidden_runs, span
 from rvt_ray.twin.facts.view import View
@@ -46,21 +46,22 @@ def _order(view: View, *, first: bool) -> Table:
     return Table(table.truth, table.margin, np.sort(pair, axis=2))
 
 
-def faster(view: View) -> Table:
-    """Mean speeds differ by `speed_ratio`, the faster one above `move_speed`."""
-    m, s = view.motion, view.settings
+def faster(view: View, m: Motion) -> Table:
+    """Mean speeds differ by `speed_ratio`, the faster one above `move_speed`. The border hides motion: what
+    it cuts at times may be faster than it looks, and is never the slower one for sure."""
+    s = view.settings
     # What rests still has a jitter: below the floor speeds are all the same.
     pace = np.maximum(m.speed, s.still_speed)
     ratio = np.log(pace[:, None] / pace[None, :])
     high = float(np.log(s.speed_ratio))
     known = m.known[:, None] & m.known[None, :] & (m.slack <= s.still_shift)[:, None]
     quick = (m.speed >= s.move_speed)[:, None]
-    table = decided((ratio >= high) & quick & known, (ratio <= 0) & known, ratio - high, -ratio)
-    return _pair_moments(view, table)
+    true = (ratio >= high) & quick & known & m.shown[None, :]
+    table = decided(true, (ratio <= 0) & known & m.shown[:, None], ratio - high, -ratio)
+    return _pair_moments(m, table)
 
 
-def _pair_moments(view: View, table: Table) -> Table:
-    m = view.motion
+def _pair_moments(m: Motion, table: Table) -> Table:
     start = np.maximum(m.first[:, None], m.first[None, :])
     stop = np.maximum(np.minimum(m.last[:, None], m.last[None, :]), start)
     return Table(table.truth, table.margin, np.stack([start, (start + stop) // 2, stop], axis=2))
@@ -81,15 +82,15 @@ class _Pairs:
         return Table(done.truth, done.margin, self.moments)
 
 
-def _distance_change(view: View, *, closing: bool) -> Table:
+def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
     """`approaches`: the distance of centroids (scene, camera removed) falls by `approach_shift` from first
     to last common sight, never rises by more than a quarter of that, and the subject's own displacement
     towards where the object was is at least half of it. `moves_away_from`: the same with the sign turned.
     False: the distance never falls by `still_shift`, or the subject rests."""
-    m, s, t = view.motion, view.settings, view.tracks
-    n = len(t.ids)
+    s = view.settings
+    n = len(m.known)
     out = _Pairs(n, 3)
-    rests = m.known & (m.extent <= s.still_shift - m.slack)
+    rests = m.known & m.shown & (m.extent <= s.still_shift - m.slack)
     for i in range(n):
         for j in range(n):
             if i == j or not (m.known[i] and m.known[j]):
@@ -98,7 +99,7 @@ def _distance_change(view: View, *, closing: bool) -> Table:
                 out.false[i, j] = True
                 out.margin_false[i, j] = s.still_shift - m.slack[i] - m.extent[i]
                 continue
-            at = np.flatnonzero(t.seen[i] & t.seen[j])
+            at = np.flatnonzero(m.placed[i] & m.placed[j])
             if len(at) < 4:
                 continue
             dx, dy = m.x[j, at] - m.x[i, at], m.y[j, at] - m.y[i, at]
@@ -118,32 +119,30 @@ def _distance_change(view: View, *, closing: bool) -> Table:
                 own = -((x1 - x0) * ox + (y1 - y0) * oy) / max(float(np.hypot(ox, oy)), 1e-9)
             high = s.approach_shift + slack
             out.true[i, j] = gain >= high and own >= gain / 2 and worst <= gain / 4
-            out.false[i, j] = most <= s.still_shift - slack or (
-                own <= s.still_shift - slack and gain >= 0 and own <= gain / 8
-            )
+            still = m.shown[i] and m.shown[j] and most <= s.still_shift - slack
+            out.false[i, j] = still or (own <= s.still_shift - slack and gain >= 0 and own <= gain / 8)
             out.margin_true[i, j] = gain - high
             out.margin_false[i, j] = s.still_shift - slack - most
             out.moments[i, j] = at[[0, len(at) // 2, -1]]
     return out.table()
 
 
-def _heading(view: View, i: int) -> tuple[float, float, float]:
+def _heading(m: Motion, i: int) -> tuple[float, float, float]:
     """Unit vector and length of the net displacement."""
-    m = view.motion
     x, y = float(np.nan_to_num(m.net_x[i])), float(np.nan_to_num(m.net_y[i]))
     length = float(np.hypot(x, y))
     return (x / length, y / length, length) if length > 0 else (0.0, 0.0, 0.0)
 
 
-def follows(view: View) -> Table:
+def follows(view: View, m: Motion) -> Table:
     """Both move by `move_shift` within 35 degrees of each other while both are seen, and the subject is
     behind the object along the object's way by `relation_margin` on `share_true` of their common frames,
     never farther aside than ahead. False: either rests, they head more than 70 degrees apart, or it is
     behind on none."""
-    m, s, t = view.motion, view.settings, view.tracks
-    n = len(t.ids)
+    s = view.settings
+    n = len(m.known)
     out = _Pairs(n, 3)
-    rests = m.known & (m.extent <= s.still_shift - m.slack)
+    rests = m.known & m.shown & (m.extent <= s.still_shift - m.slack)
     for i in range(n):
         for j in range(n):
             if i == j or not (m.known[i] and m.known[j]):
@@ -151,7 +150,7 @@ def follows(view: View) -> Table:
             if rests[i] or rests[j]:
                 out.false[i, j] = True
                 continue
-            at = np.flatnonzero(t.seen[i] & t.seen[j])
+            at = np.flatnonzero(m.placed[i] & m.placed[j])
             if len(at) < 4:
                 continue
             moved = []
@@ -176,23 +175,23 @@ def follows(view: View) -> Table:
     return out.table()
 
 
-def passes(view: View) -> Table:
+def passes(view: View, m: Motion) -> Table:
     """The subject moves by `move_shift`, at least 1.5 times as far as the object, is behind it by
     `relation_margin` when both are first seen and beyond it when last, along the subject's way, and no
     farther aside at the crossing than a third of a diagonal. False: it rests, or does not get ahead."""
-    m, s, t = view.motion, view.settings, view.tracks
-    n = len(t.ids)
+    s = view.settings
+    n = len(m.known)
     out = _Pairs(n, 3)
-    rests = m.known & (m.extent <= s.still_shift - m.slack)
+    rests = m.known & m.shown & (m.extent <= s.still_shift - m.slack)
     for i in range(n):
-        ux, uy, length = _heading(view, i)
+        ux, uy, length = _heading(m, i)
         for j in range(n):
             if i == j or not (m.known[i] and m.known[j]):
                 continue
             if rests[i]:
                 out.false[i, j] = True
                 continue
-            at = np.flatnonzero(t.seen[i] & t.seen[j])
+            at = np.flatnonzero(m.placed[i] & m.placed[j])
             if len(at) < 4 or length == 0:
                 continue
             dx, dy = m.x[j, at] - m.x[i, at], m.y[j, at] - m.y[i, at]
@@ -201,7 +200,7 @@ def passes(view: View) -> Table:
             slack = float(np.hypot(m.slack[i], m.slack[j]))
             high = s.relation_margin + slack
             cross = int(np.argmin(np.abs(ahead)))
-            far = length >= s.move_shift + slack and length >= 1.5 * _heading(view, j)[2]
+            far = length >= s.move_shift + slack and length >= 1.5 * _heading(m, j)[2]
             out.true[i, j] = far and start >= high and stop <= -high and aside[cross] <= 1 / 3
             out.false[i, j] = float(ahead.min()) >= high or float(ahead.max()) <= -high
             out.margin_true[i, j] = min(start, -stop) - high
@@ -288,11 +287,11 @@ def hidden_by(view: View) -> Table:
 ENCOUNTERS: dict[str, Binary] = {
     "appears_before": lambda v: _order(v, first=True),
     "disappears_before": lambda v: _order(v, first=False),
-    "faster": faster,
-    "approaches": lambda v: _distance_change(v, closing=True),
-    "moves_away_from": lambda v: _distance_change(v, closing=False),
-    "follows": follows,
-    "passes": passes,
+    "faster": agreed(faster),
+    "approaches": agreed(lambda v, m: _distance_change(v, m, closing=True)),
+    "moves_away_from": agreed(lambda v, m: _distance_change(v, m, closing=False)),
+    "follows": agreed(follows),
+    "passes": agreed(passes),
     "hidden_by": hidden_by,
     "changes_sides_with": changes_sides_with,
 }

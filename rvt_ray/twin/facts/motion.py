@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.twin.facts.logic import Bools, Floats
+from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.tracks import TrackArrays
 
+if TYPE_CHECKING:
+    from rvt_ray.twin.facts.view import View
+
 MIN_SEEN = 4
+STEADY = 0.75
+"""Least share of its largest visible size that a thing cut by the border keeps if its place can be told."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +27,9 @@ class Motion:
     """Per instance, lengths in frame diagonals of frame 0.
 
     Attributes:
-        known: seen on at least `MIN_SEEN` frames whose positions can be compared.
+        placed: (instances, frames) frames whose positions count.
+        shown: placed wherever it is seen, so that no motion escapes.
+        known: at least `MIN_SEEN` such frames whose positions can be compared.
         slack: allowance for the camera's estimated motion.
         left, right, up, down: the farthest that it ever gets in this direction, from any moment to any
             later one.
@@ -27,11 +37,13 @@ class Motion:
         edges_x, edges_y: (instances, 2) the same for its box's left/right and top/bottom edges; a cut edge
             (at the frame's border) holds NaN. An occluder that slides over a thing moves one edge only.
         speed: mean speed, diagonals per second.
-        first, last: first and last frame on which it is surely seen; -1 for none.
-        x, y: (instances, frames) smoothed position; NaN where not seen.
-        velocity_x, velocity_y: (instances, frames) diagonals per second, NaN where not seen.
+        first, last: first and last placed frame; -1 for none.
+        x, y: (instances, frames) smoothed position; NaN where not placed.
+        velocity_x, velocity_y: (instances, frames) diagonals per second, NaN where not placed.
     """
 
+    placed: Bools
+    shown: Bools
     known: Bools
     slack: Floats
     left: Floats
@@ -90,8 +102,34 @@ def _median(few: list[float]) -> float:
     return few[half] if len(few) % 2 else (few[half - 1] + few[half]) / 2
 
 
-def measure_motion(tracks: TrackArrays, settings: FactSettings) -> Motion:
-    """Measure every instance of a twin."""
+def cut_sides(tracks: TrackArrays, settings: FactSettings) -> tuple[Bools, Bools, Bools, Bools]:
+    """(instances, frames) where a box's left, right, top and bottom edge is cut by the frame's border."""
+    rim = settings.edge_px
+    return (
+        tracks.x0 < rim,
+        tracks.x1 > tracks.width - rim,
+        tracks.y0 < rim,
+        tracks.y1 > tracks.height - rim,
+    )
+
+
+def uncut(tracks: TrackArrays, settings: FactSettings) -> Bools:
+    """(instances, frames) where a thing is seen and no edge of its box is cut. What is cut on the same sides
+    all along, and never by much more or less, is as good as its visible part: all of its frames count."""
+    left, right, top, bottom = cut_sides(tracks, settings)
+    alike = np.ones(len(tracks.ids), bool)
+    for sides, size in (((left, right), tracks.x1 - tracks.x0), ((top, bottom), tracks.y1 - tracks.y0)):
+        most = np.max(np.where(tracks.seen, size, 0.0), axis=1, initial=0.0)
+        least = np.min(np.where(tracks.seen, size, np.inf), axis=1, initial=np.inf)
+        for side in sides:
+            always = (side | ~tracks.seen).all(1) & (least >= STEADY * most)
+            alike &= always | ~(side & tracks.seen).any(1)
+    found: Bools = tracks.seen & (~tracks.edge | alike[:, None])
+    return found
+
+
+def measure_motion(tracks: TrackArrays, settings: FactSettings, placed: Bools) -> Motion:
+    """Measure every instance of a twin on the frames of `placed`."""
     n, frames = tracks.seen.shape
     unit = tracks.diagonal
     numbers = {name: np.zeros(n) for name in ("slack", "left", "right", "up", "down", "speed")}
@@ -103,10 +141,9 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings) -> Motion:
     vx, vy = np.full((n, frames), np.nan), np.full((n, frames), np.nan)
     lines = [tracks.stabilise(a, tracks.cy)[0] / unit for a in (tracks.x0, tracks.x1)]
     lines += [tracks.stabilise(tracks.cx, a)[1] / unit for a in (tracks.y0, tracks.y1)]
-    rim = settings.edge_px
-    cut = [tracks.x0 < rim, tracks.x1 > tracks.width - rim, tracks.y0 < rim, tracks.y1 > tracks.height - rim]
+    cut = cut_sides(tracks, settings)
     for i in range(n):
-        at = np.flatnonzero(tracks.seen[i])
+        at = np.flatnonzero(placed[i])
         if not at.size:
             continue
         first[i], last[i] = at[0], at[-1]
@@ -131,6 +168,8 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings) -> Motion:
         numbers["speed"][i] = path / max(float(pts[-1] - pts[0]), 1e-9)
         vx[i, at], vy[i, at] = np.gradient(px, pts), np.gradient(py, pts)
     return Motion(
+        placed=placed,
+        shown=(placed == tracks.seen).all(axis=1),
         known=known,
         net_x=net[:, 0],
         net_y=net[:, 1],
@@ -144,3 +183,21 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings) -> Motion:
         velocity_y=vy,
         **numbers,
     )
+
+
+def agreed(measure: Callable[[View, Motion], Table]) -> Callable[[View], Table]:
+    """A predicate on motion, decided twice: by every sight of a thing, and by those on which the border
+    cuts nothing off. What comes into view is first a sliver whose centroid tells little of where it is;
+    but its motion is not over when it begins to leave. Where the two differ the fact is unknown."""
+
+    def table(view: View) -> Table:
+        by_sight = measure(view, view.motion)
+        if view.whole_motion is view.motion:
+            return by_sight
+        by_whole = measure(view, view.whole_motion)
+        same = by_sight.truth == by_whole.truth
+        truth = np.where(same, by_sight.truth, 0).astype(np.int8)
+        margin = np.where(truth != 0, np.minimum(by_sight.margin, by_whole.margin), 0.0)
+        return Table(truth, margin, by_sight.moments)
+
+    return table

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rvt_ray.records import DepthKind
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import ends
+from rvt_ray.twin.facts.motion import Motion, agreed, ends
 from rvt_ray.twin.facts.table import Moments, Table, decided
 from rvt_ray.twin.facts.tracks import OCCLUDED, OUT, TrackArrays
 from rvt_ray.twin.facts.view import View
@@ -65,6 +65,9 @@ def _crossing(view: View, *, entering: bool) -> Table:
             reason = state[b]
             border = bool(edge[after : after + 3].any())
             if reason == OCCLUDED:
+                # It may have come in behind something: all of the absence counts, not its last reason.
+                before = int(np.flatnonzero(seen[:a])[-1]) if seen[:a].any() else -1
+                possible = possible or bool((gone & (state != OCCLUDED))[before + 1 : b + 1].any())
                 continue
             possible = True
             lo, hi = sorted((at(a), at(b)))
@@ -160,18 +163,17 @@ def gets_hidden(view: View) -> Table:
     return _table(truth, margin, moments)
 
 
-def _with_ends(table: Table, view: View) -> Table:
+def _with_ends(table: Table, m: Motion) -> Table:
     """Evidence of motion: first, middle and last sight."""
-    m = view.motion
     moments: Moments = np.stack([m.first, (m.first + m.last) // 2, m.last], axis=1)
     return Table(table.truth, table.margin, moments)
 
 
-def moves(view: View, way: str) -> Table:
+def moves(view: View, m: Motion, way: str) -> Table:
     """Net displacement of at least `move_shift` this way; both box edges agree; it never goes back by
     more than a quarter; it goes at least 0.6 as far as across. False: it never gets `still_shift` this
     way, or less than a quarter of what it gets another way."""
-    m, s = view.motion, view.settings
+    s = view.settings
     sign = -1.0 if way in ("left", "up") else 1.0
     level = way in ("left", "right")
     there, back = {
@@ -186,15 +188,16 @@ def moves(view: View, way: str) -> Table:
     agree = (np.isnan(edges) | (edges >= net[:, None] / 2)).all(1) & np.isfinite(edges).any(1)
     high = s.move_shift + m.slack
     true = m.known & (net >= high) & agree & (back + m.slack <= 0.25 * there) & (there >= 0.6 * across)
-    low = np.maximum(s.still_shift - m.slack, 0.25 * np.maximum(back, across) - m.slack)
+    rest = np.where(m.shown, s.still_shift - m.slack, -1.0)
+    low = np.maximum(rest, 0.25 * np.maximum(back, across) - m.slack)
     false = m.known & (there <= low)
-    return _with_ends(decided(true, false, net - high, low - there), view)
+    return _with_ends(decided(true, false, net - high, low - there), m)
 
 
-def moving(view: View, *, want: bool) -> Table:
+def moving(view: View, m: Motion, *, want: bool) -> Table:
     """`still`: never farther than `still_shift` from anywhere it was; `moves`: by `move_shift` at least,
     its box along with it."""
-    m, s = view.motion, view.settings
+    s = view.settings
     rest, far = s.still_shift - m.slack, s.move_shift + m.slack
     shift = np.fmax(np.abs(m.edges_x).T, np.abs(m.edges_y).T)
     whole = np.nan_to_num(shift, nan=np.inf).min(0)  # a slide over one edge is an occlusion
@@ -206,11 +209,11 @@ def moving(view: View, *, want: bool) -> Table:
     rests = m.known & (m.extent <= rest)
     goes = m.known & (m.extent >= far) & is_far
     if want:
-        return _with_ends(decided(goes, rests, reach - far, rest - m.extent), view)
-    return _with_ends(decided(rests, goes, rest - m.extent, reach - far), view)
+        return _with_ends(decided(goes, rests, reach - far, rest - m.extent), m)
+    return _with_ends(decided(rests, goes, rest - m.extent, reach - far), m)
 
 
-def _depth_trend(view: View, i: int, at: npt.NDArray[np.int64]) -> float:
+def _depth_trend(view: View, m: Motion, i: int, at: npt.NDArray[np.int64]) -> float:
     """Change of nearness from first to last sight: positive = nearer. Metric depth: log ratio of
     distances. Relative depth is comparable inside one frame only, so the object is placed among the
     others that do not move, in units of the frame's depth range; NaN when there are none."""
@@ -218,7 +221,7 @@ def _depth_trend(view: View, i: int, at: npt.NDArray[np.int64]) -> float:
     if t.depth_kind is DepthKind.METRIC:
         start, stop = ends(-t.near_side[i, at])
         return float(np.log(start / stop)) if start > 0 and stop > 0 else float("nan")
-    calm = (view.motion.extent <= view.settings.still_shift) & view.motion.known
+    calm = (m.extent <= view.settings.still_shift) & m.known
     calm[i] = False
     anchors = np.where(calm[:, None], t.near_side, np.nan)[:, at]
     anchors = anchors[np.isfinite(anchors).all(axis=1)]
@@ -229,11 +232,11 @@ def _depth_trend(view: View, i: int, at: npt.NDArray[np.int64]) -> float:
     return stop - start
 
 
-def towards_camera(view: View, *, nearer: bool) -> Table:
+def towards_camera(view: View, m: Motion, *, nearer: bool) -> Table:
     """Scale (root of the area, on frames where the border cuts nothing, zoom removed) grows by
     `scale_ratio`, and depth comes nearer by `depth_margin`. False: either says clearly the opposite or
     that nothing changes. Unknown without depth."""
-    t, s, m = view.tracks, view.settings, view.motion
+    t, s = view.tracks, view.settings
     n = len(t.ids)
     scale, depth = np.full(n, np.nan), np.full(n, np.nan)
     for i in range(n):
@@ -241,24 +244,24 @@ def towards_camera(view: View, *, nearer: bool) -> Table:
         if len(at) < 4 or not m.known[i]:
             continue
         start, stop = ends(np.log(np.sqrt(t.area[i, at]) / t.camera_scale[at]))
-        scale[i], depth[i] = stop - start, _depth_trend(view, i, at)
+        scale[i], depth[i] = stop - start, _depth_trend(view, m, i, at)
     sign = 1.0 if nearer else -1.0
     scale, depth = sign * scale, sign * depth
     high = float(np.log(s.scale_ratio))
     true = (scale >= high) & (depth >= s.depth_margin)
     false = ((scale <= high / 4) & (depth <= s.depth_margin / 4)) | (np.minimum(scale, depth) <= -high)
-    return _with_ends(decided(true, false, scale - high, high / 4 - scale), view)
+    return _with_ends(decided(true, false, scale - high, high / 4 - scale), m)
 
 
-def _change(view: View, *, starting: bool) -> Table:
+def _change(view: View, m: Motion, *, starting: bool) -> Table:
     """A rest of `run_s` with a motion of `run_s` right after it (or before it, for stopping)."""
-    t, s, m = view.tracks, view.settings, view.motion
+    t, s = view.tracks, view.settings
     speed = np.hypot(m.velocity_x, m.velocity_y)
     truth, margin, moments = [], [], []
     for i in range(len(t.ids)):
-        seconds = np.ptp(t.pts[t.seen[i]]) if t.seen[i].any() else 0.0
+        at = np.flatnonzero(m.placed[i])
+        seconds = np.ptp(t.pts[at]) if at.size else 0.0
         slack = m.slack[i] / max(seconds, 1e-9)
-        at = np.flatnonzero(t.seen[i])
         best, when, possible = -1.0, [], False
         if m.known[i]:
             v = speed[i, at] if starting else speed[i, at][::-1]
@@ -305,14 +308,14 @@ EVENTS: dict[str, Unary] = {
     "leaves": leaves,
     "present_throughout": present_throughout,
     "gets_hidden": gets_hidden,
-    "moves_left": lambda v: moves(v, "left"),
-    "moves_right": lambda v: moves(v, "right"),
-    "moves_up": lambda v: moves(v, "up"),
-    "moves_down": lambda v: moves(v, "down"),
-    "moves_towards_camera": lambda v: towards_camera(v, nearer=True),
-    "moves_away_from_camera": lambda v: towards_camera(v, nearer=False),
-    "still": lambda v: moving(v, want=False),
-    "moves": lambda v: moving(v, want=True),
-    "starts_moving": lambda v: _change(v, starting=True),
-    "stops_moving": lambda v: _change(v, starting=False),
+    "moves_left": agreed(lambda v, m: moves(v, m, "left")),
+    "moves_right": agreed(lambda v, m: moves(v, m, "right")),
+    "moves_up": agreed(lambda v, m: moves(v, m, "up")),
+    "moves_down": agreed(lambda v, m: moves(v, m, "down")),
+    "moves_towards_camera": agreed(lambda v, m: towards_camera(v, m, nearer=True)),
+    "moves_away_from_camera": agreed(lambda v, m: towards_camera(v, m, nearer=False)),
+    "still": agreed(lambda v, m: moving(v, m, want=False)),
+    "moves": agreed(lambda v, m: moving(v, m, want=True)),
+    "starts_moving": agreed(lambda v, m: _change(v, m, starting=True)),
+    "stops_moving": agreed(lambda v, m: _change(v, m, starting=False)),
 }

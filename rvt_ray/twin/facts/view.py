@@ -7,7 +7,7 @@ from functools import cached_property
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.records import DigitalTwin
 from rvt_ray.twin.facts.contact import Gaps, Segments
-from rvt_ray.twin.facts.motion import Motion, measure_motion
+from rvt_ray.twin.facts.motion import Motion, measure_motion, uncut
 from rvt_ray.twin.facts.tracks import TrackArrays, track_arrays
 
 
@@ -27,5 +27,13 @@ class View:
 
     @cached_property
     def motion(self) -> Motion:
-        """How each instance moves in the scene."""
-        return measure_motion(self.tracks, self.settings)
+        """How each instance moves in the scene, by every sight of it."""
+        return measure_motion(self.tracks, self.settings, self.tracks.seen)
+
+    @cached_property
+    def whole_motion(self) -> Motion:
+        """The same by the sights on which the frame's border cuts nothing off."""
+        placed = uncut(self.tracks, self.settings)
+        if (placed == self.tracks.seen).all():
+            return self.motion
+        return measure_motion(self.tracks, self.settings, placed)

@@ -502,3 +502,43 @@ def test_an_empty_twin_and_a_single_frame_work() -> None:
     assert truth(f, "left_of", 1, 2, scope="throughout") is T
     assert truth(f, "moves_left", 1) is U
     assert truth(f, "enters", 1) is F
+
+
+# --- what the frame's border hides
+
+
+def test_what_came_in_behind_something_is_not_said_to_have_been_there_all_along() -> None:
+    def centre(t):
+        if t < 10:
+            return Absence.OUT
+        return Absence.OCCLUDED if t < 14 else (160.0, 120.0)
+
+    f = facts_of(Thing(1, centre=centre), Thing(2, centre=(50.0, 50.0)))
+    assert truth(f, "enters", 1) is U
+    assert truth(f, "enters", 2) is F
+    backwards = facts_of(Thing(1, centre=lambda t: centre(29 - t)), Thing(2, centre=(50.0, 50.0)))
+    assert truth(backwards, "leaves", 1) is U
+
+
+def test_a_thing_that_is_cut_at_times_may_be_faster_than_it_looks() -> None:
+    # First a sliver of it is seen, whose centre goes half as fast as the thing.
+    slides = Thing(1, centre=lambda t: (-45.0 + 3 * t, 120.0), size=(100.0, 30.0))
+    walks = Thing(2, centre=lambda t: (60.0 + 2.4 * t, 60.0))
+    f = facts_of(slides, walks)
+    assert truth(f, "slower", 1, 2) is not T
+    assert truth(f, "faster", 2, 1) is not T
+
+
+def test_a_sliver_that_grows_does_not_rest() -> None:
+    # More and more of it is seen as it goes left; its visible centre goes half as far.
+    grows = Thing(1, centre=lambda t: (345.0 - t, 120.0), size=(60.0, 30.0))
+    f = facts_of(grows, Thing(2, centre=(50.0, 50.0)))
+    assert truth(f, "moves_left", 1) is not F
+    assert truth(f, "still", 1) is not T
+
+
+def test_a_thing_that_is_cut_alike_all_along_is_as_good_as_what_is_seen_of_it() -> None:
+    rests = Thing(1, centre=(0.0, 120.0), size=(60.0, 30.0))
+    f = facts_of(rests, Thing(2, centre=go(100, 100, 200, 100)))
+    assert truth(f, "still", 1) is T
+    assert truth(f, "approaches", 1, 2) is F
