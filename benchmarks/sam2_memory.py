@@ -4,8 +4,8 @@
 
 Each run is a process of its own; its number is what it needed at most beyond the loaded, warm model: resident
 memory on a CPU, allocated device memory on a GPU. sam2's predictor keeps every frame and every object-frame,
-so its memory is a straight line over the frames: it is measured at two short lengths and drawn out to
-`--frames`; `--full` measures there instead (long on a CPU).
+so its memory is a straight line over the frames: its peak is measured on a short clip and drawn out to
+`--frames` by the bytes that its state holds per frame; `--full` measures there instead (long on a CPU).
 
 Prints the peaks, the ratio at `--frames`, our growth over ten times the frames and four times the objects,
 and the growth of one worker over `--clips` clips through the whole segmenter.
@@ -44,7 +44,7 @@ from rvt_ray.records import ClipRecord
 from rvt_ray.video.frames import ArrayFrames
 
 HEIGHT, WIDTH = 240, 320
-SHORT, LONGER = 9, 25
+SHORT, LONGER = 4, 20
 
 
 def peak_mb(device: str) -> float:
@@ -66,15 +66,31 @@ def start_mb(device: str) -> float:
     return psutil.Process().memory_info().rss / 2**20
 
 
-def run_stock(args: argparse.Namespace) -> float:
+def run_stock(args: argparse.Namespace) -> tuple[float, float]:
+    """Peak, and what is held at the end."""
     predictor = stock_predictor(args.checkpoint, args.size, args.image_size, 4, args.device)
     follow_stock(args, predictor, 2)
     before = start_mb(args.device)
-    follow_stock(args, predictor, args.frames)
-    return peak_mb(args.device) - before
+    state = follow_stock(args, predictor, args.frames)
+    return peak_mb(args.device) - before, held_mb(state)
 
 
-def follow_stock(args: argparse.Namespace, predictor: Any, num_frames: int) -> None:
+def held_mb(state: Any) -> float:
+    """All tensors below, each storage once."""
+    storages: dict[int, int] = {}
+    waiting = [state]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, torch.Tensor):
+            storages[item.untyped_storage().data_ptr()] = item.untyped_storage().nbytes()
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)
+    return sum(storages.values()) / 2**20
+
+
+def follow_stock(args: argparse.Namespace, predictor: Any, num_frames: int) -> Any:
     pictures = moving_pictures(8, args.image_size, args.image_size)
     images = torch.empty(num_frames, 3, args.image_size, args.image_size)
     for t in range(num_frames):
@@ -85,18 +101,20 @@ def follow_stock(args: argparse.Namespace, predictor: Any, num_frames: int) -> N
             predictor.add_new_mask(state, 0, i, mask)
         for _, _, masks in predictor.propagate_in_video(state):
             (masks > 0).cpu()
+    return state
 
 
-def run_ours(args: argparse.Namespace) -> float:
+def run_ours(args: argparse.Namespace) -> tuple[float, float]:
+    """Peak, and what is held at the end."""
     model, _ = checkpoints.load(args.checkpoint, args.size, args.image_size, 4)
     network = Network(model, args.device, "float32" if args.device == "cpu" else "bfloat16")
     follow_ours(args, network, 2)
     before = start_mb(args.device)
-    follow_ours(args, network, args.frames)
-    return peak_mb(args.device) - before
+    propagator = follow_ours(args, network, args.frames)
+    return peak_mb(args.device) - before, propagator.state_bytes() / 2**20
 
 
-def follow_ours(args: argparse.Namespace, network: Network, num_frames: int) -> None:
+def follow_ours(args: argparse.Namespace, network: Network, num_frames: int) -> Propagator:
     pictures = moving_pictures(8, HEIGHT, WIDTH)
     propagator = Propagator(network, args.frames)
     for t in range(num_frames):
@@ -107,10 +125,11 @@ def follow_ours(args: argparse.Namespace, network: Network, num_frames: int) -> 
                 features, dict(enumerate(first_masks(args.objects, HEIGHT, WIDTH), 1))
             )
         network.masks_at(tracked.logits, HEIGHT, WIDTH)
+    return propagator
 
 
-def run_clips(args: argparse.Namespace) -> float:
-    """Resident MB that the last nine tenths of the clips add."""
+def run_clips(args: argparse.Namespace) -> tuple[float, float]:
+    """Resident MB that the last nine tenths of the clips add, and all of it."""
     segmenter = Sam2Segmenter(
         Sam2Options(
             checkpoint=str(args.checkpoint),
@@ -129,17 +148,20 @@ def run_clips(args: argparse.Namespace) -> float:
         segmenter.segment(clip, frames, [0, 2])
         if i == args.clips // 10:
             before = psutil.Process().memory_info().rss / 2**20
-    return psutil.Process().memory_info().rss / 2**20 - before
+    after = psutil.Process().memory_info().rss / 2**20
+    return after - before, after
 
 
-def measure(args: argparse.Namespace, side: str, **changes: int) -> float:
+def measure(args: argparse.Namespace, side: str, **changes: int) -> tuple[float, float]:
+    """What `run_...` gives, in a process of its own."""
     values = {**vars(args), **changes}
     names = ("objects", "frames", "image_size", "size", "checkpoint", "device", "threads", "clips")
     flags = [f"--{name.replace('_', '-')}={values[name]}" for name in names]
     result = subprocess.run(
         [sys.executable, __file__, "--side", side, *flags], check=True, capture_output=True, text=True
     )
-    return float(result.stdout.splitlines()[-1])
+    first, second = json.loads(result.stdout.splitlines()[-1])
+    return first, second
 
 
 def main() -> None:
@@ -160,7 +182,7 @@ def main() -> None:
         args.device = "cuda" if torch.cuda.is_available() else "cpu"
     if args.side is not None:
         run = {"sam2": run_stock, "rvt-ray": run_ours, "clips": run_clips}[args.side]
-        print(run(args))
+        print(json.dumps(run(args)))
         return
     with tempfile.TemporaryDirectory() as folder:
         if args.checkpoint is None:
@@ -173,26 +195,31 @@ def report(args: argparse.Namespace) -> None:
         print(json.dumps(fields), flush=True)
 
     if args.full:
-        stock = measure(args, "sam2")
-        ours = measure(args, "rvt-ray")
+        stock, stock_state_mb = measure(args, "sam2")
+        ours, ours_state_mb = measure(args, "rvt-ray")
     else:
-        points = [measure(args, "sam2", frames=n) for n in (SHORT, LONGER)]
-        slope = (points[1] - points[0]) / (LONGER - SHORT)
-        stock = points[1] + slope * (args.frames - LONGER)
-        say(side="sam2", frames=[SHORT, LONGER], peak_mb=[round(p, 1) for p in points])
-        ours = measure(args, "rvt-ray", frames=LONGER)
+        (_, held), (peak, held_later) = (measure(args, "sam2", frames=n) for n in (SHORT, LONGER))
+        more = (held_later - held) / (LONGER - SHORT) * (args.frames - LONGER)
+        stock, stock_state_mb = peak + more, held_later + more
+        say(
+            side="sam2",
+            frames=LONGER,
+            peak_mb=round(peak, 1),
+            state_mb=[round(held, 1), round(held_later, 1)],
+        )
+        ours, ours_state_mb = measure(args, "rvt-ray", frames=LONGER)
     common = {"objects": args.objects, "image_size": args.image_size, "device": args.device}
-    say(side="sam2", **common, frames=args.frames, peak_mb=round(stock, 1), measured=args.full)
+    say(side="sam2", **common, frames=args.frames, peak_mb=round(stock, 1), state_mb=round(stock_state_mb, 1))
     frames = args.frames if args.full else LONGER
-    say(side="rvt-ray", **common, frames=frames, peak_mb=round(ours, 1))
-    say(ratio=round(ours / stock, 4), wanted=0.1)
+    say(side="rvt-ray", **common, frames=frames, peak_mb=round(ours, 1), state_mb=round(ours_state_mb, 1))
+    say(ratio=round(ours / stock, 4), wanted=0.1, state_ratio=round(ours_state_mb / stock_state_mb, 4))
     few = max(1, args.objects // 4)
-    short, long = (measure(args, "rvt-ray", objects=few, frames=n) for n in (10, 100))
-    fewer = measure(args, "rvt-ray", objects=few, frames=frames)
+    short, long = (measure(args, "rvt-ray", objects=few, frames=n)[0] for n in (10, 100))
+    fewer, _ = measure(args, "rvt-ray", objects=few, frames=frames)
     say(what="ten times the frames", objects=few, peak_mb=[round(short, 1), round(long, 1)])
     say(what="ten times the frames", ratio=round(long / short, 3), wanted=1.2)
     say(what="four times the objects", objects=[few, args.objects], added_mb=round(ours - fewer, 1))
-    say(what="clips in one worker", clips=args.clips, grown_mb=round(measure(args, "clips"), 1))
+    say(what="clips in one worker", clips=args.clips, grown_mb=round(measure(args, "clips")[0], 1))
 
 
 if __name__ == "__main__":
