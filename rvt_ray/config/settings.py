@@ -164,6 +164,7 @@ class GateSettings(Settings):
     stability_share: float = Field(default=0.95, ge=0, le=1)
     opening_ngram: int = Field(default=3, ge=1)
     max_opening_share: float = Field(default=0.05, gt=0, le=1)
+    max_duplicate_share: float = Field(default=0.01, ge=0, le=1)
     faithful_draws: int = Field(default=3, ge=1)
 
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from rvt_ray.config import Config
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.catalogue import Catalogue, Clip, Indexed, Ledgers, read_index
+from rvt_ray.pipeline.corpus_gate import CorpusGate
 from rvt_ray.pipeline.ledger import STAGING, Done
 from rvt_ray.pipeline.manifest import (
     MANIFEST,
@@ -38,7 +38,7 @@ from rvt_ray.pipeline.manifest import (
 )
 from rvt_ray.pipeline.shards import Shard, shard_name, write_shards
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import BUILD_STAGES, TABLES, Failure, Sample, Stage
+from rvt_ray.records import BUILD_STAGES, TABLES, Failure, Stage
 
 logger = logging.getLogger(__name__)
 
@@ -142,11 +142,13 @@ def _refuse_unfinished(what: str, count: int, command: str) -> None:
 
 
 def _write(staged: _Staged, seen: _Seen, scratch: Path, config: Config) -> dict[str, list[Shard]]:
+    read = staged.ledgers.generate.read
+    gate = CorpusGate((read(clip.generate) for clip in staged.asked), config.generate.gates)
     streams: dict[str, Iterator[pa.Table]] = {
         "clips": _clips(staged),
         "twins": _twins(staged, seen),
-        "samples": _samples(staged, seen),
-        "rejects": _rejects(staged, seen),
+        "samples": _samples(staged, seen, gate),
+        "rejects": _rejects(staged, seen, gate),
         "failures": _failures(staged),
     }
     shards = {}
@@ -172,21 +174,19 @@ def _twins(staged: _Staged, seen: _Seen) -> Iterator[pa.Table]:
         yield table
 
 
-def _samples(staged: _Staged, seen: _Seen) -> Iterator[pa.Table]:
+def _samples(staged: _Staged, seen: _Seen, gate: CorpusGate) -> Iterator[pa.Table]:
     for clip in staged.asked:
-        table = staged.ledgers.generate.read(clip.generate)
-        kept = table.filter(pc.is_null(table["gate"])).select(Sample.SCHEMA.names)
+        kept = gate.samples(staged.ledgers.generate.read(clip.generate))
         seen.funnel.see_samples(kept)
         seen.models.see_samples(kept)
         for sample_id in kept["sample_id"].to_pylist():
             seen.sample_ids.append(int.from_bytes(blake2b(sample_id.encode(), digest_size=8).digest()))
-        yield kept.cast(Sample.SCHEMA)
+        yield kept
 
 
-def _rejects(staged: _Staged, seen: _Seen) -> Iterator[pa.Table]:
+def _rejects(staged: _Staged, seen: _Seen, gate: CorpusGate) -> Iterator[pa.Table]:
     for clip in staged.asked:
-        table = staged.ledgers.generate.read(clip.generate)
-        refused = table.filter(pc.is_valid(table["gate"]))
+        refused = gate.rejects(staged.ledgers.generate.read(clip.generate))
         seen.funnel.see_rejects(refused)
         yield refused
 

@@ -21,6 +21,7 @@ from rvt_ray.errors import RvtError
 from rvt_ray.pipeline.catalogue import Duplicate
 from rvt_ray.pipeline.shards import Shard, shard_name
 from rvt_ray.pipeline.storage import Storage
+from rvt_ray.queries.funnel import YieldFunnel
 from rvt_ray.records import BUILD_STAGES, SCHEMA_VERSION, Stage
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ class Funnel:
     categories: Counter[str] = field(default_factory=Counter)
     wording: Counter[str] = field(default_factory=Counter)
     refused_by: Counter[str] = field(default_factory=Counter)
+    yields: YieldFunnel = field(default_factory=YieldFunnel)
 
     def see_samples(self, table: pa.Table) -> None:
         """Count kept rows."""
@@ -114,10 +116,12 @@ class Funnel:
             self.kept[f"{row['task']}/L{row['level']}"] += 1
             self.categories["+".join(sorted(row["categories"])) or "none"] += 1
             self.wording[row["wording"]] += 1
+            self.yields.add(row["task"], row["level"], row["categories"], None)
 
     def see_rejects(self, table: pa.Table) -> None:
         """Count refused rows."""
-        for row in table.select(["task", "level", "gate"]).to_pylist():
+        for row in table.select(["task", "level", "categories", "gate"]).to_pylist():
+            self.yields.add(row["task"], row["level"], row["categories"], row["gate"])
             self.refused[row["gate"]] += 1
             self.refused_by[f"{row['gate']}/{row['task']}/L{row['level']}"] += 1
 
@@ -132,6 +136,7 @@ class Funnel:
             "kept_by_task_level": _sorted(self.kept),
             "kept_by_categories": _sorted(self.categories),
             "kept_by_wording": _sorted(self.wording),
+            "left_after_gate": self.yields.by_cell(),
         }
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rvt_ray.config.settings import FactSettings, QuerySettings
 from rvt_ray.masks import rle
-from rvt_ray.queries.corpus_form import corpus_form
+from rvt_ray.queries.corpus_form import MIN_CORPUS, corpus_excess, corpus_form
 from rvt_ray.queries.draft import Draft, Use
 from rvt_ray.queries.gates.form import check_form
 from rvt_ray.queries.gates.jitter import MASK_PX, jittered, moved_segments
@@ -280,6 +280,30 @@ def test_corpus_form_finds_duplicates_and_crowded_openings_in_any_order() -> Non
     assert found.total == 333
     rng.shuffle(queries)
     assert corpus_form(queries, 3, 0.05) == found
+
+
+def test_a_corpus_sheds_what_it_has_too_many_of_in_any_order() -> None:
+    rng = random.Random(1)
+    words = [f"w{i}" for i in range(400)]
+    queries = [(f"{i:04d}", f"V{i} " + " ".join(rng.sample(words, 12)) + ".") for i in range(400)]
+    queries += [(f"d{i}", queries[i][1]) for i in range(9)]
+    queries += [(f"z{i:02d}", f"Which one of {' '.join(rng.sample(words, 9))}?") for i in range(60)]
+    excess = corpus_excess(queries, 3, 0.05, 0.01)
+    left = [q for q in queries if q[0] not in excess]
+    found = corpus_form(left, 3, 0.05)
+    assert found.crowded == {}
+    assert found.duplicate_share <= 0.01
+    assert {i[0] for i in excess} == {"d", "z"}
+    assert len([i for i in excess if i.startswith("z")]) < 45, "as many as may stay do"
+    rng.shuffle(queries)
+    assert corpus_excess(queries, 3, 0.05, 0.01) == excess
+
+
+def test_shares_mean_nothing_in_a_tiny_corpus() -> None:
+    queries = [(f"{i}", f"Which one is the {word}?") for i, word in enumerate("abcdefghi")]
+    assert len(queries) <= 0.05 * MIN_CORPUS
+    assert corpus_excess(queries, 3, 0.05, 0.01) == {}
+    assert corpus_excess([], 3, 0.05, 0.01) == {}
 
 
 def test_corpus_form_of_nothing_is_nothing() -> None:
