@@ -66,5 +66,6 @@ class CorpusGate:
         gates = row["gates"]
         assert isinstance(gates, list)
         verdict = {"gate": GATE, "verdict": str(Verdict.FAIL), "detail": reason}
-        row["gates"] = [verdict if g["gate"] == GATE else g for g in gates]
-        return {**row, "gate": GATE, "reason": reason}
+        others = [g for g in gates if g["gate"] != GATE]
+        place = next((k for k, g in enumerate(gates) if g["gate"] == GATE), len(others))
+        return {**row, "gates": [*others[:place], verdict, *others[place:]], "gate": GATE, "reason": reason}

@@ -31,6 +31,7 @@ SMALL = (
     "perceive.segment.backend=tests.pipeline.fakes:NoBackend",
     "perceive.depth.backend=tests.pipeline.fakes:NoBackend",
     "perceive.caption.backend=tests.pipeline.fakes:NoBackend",
+    "generate.gates.form=false",  # fake queries are all alike
 )
 
 

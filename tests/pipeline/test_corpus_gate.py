@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 
 from rvt_ray.config.settings import GateSettings
 from rvt_ray.pipeline.corpus_gate import CorpusGate
+from rvt_ray.pipeline.validate import validate_corpus
 from rvt_ray.records import GateVerdict, Reject, Sample, Task, Verdict
 from tests.corpora import make_clip, make_instance, make_sample, make_twin
+from tests.pipeline.conftest import config_for, make_videos, run_inline
 
 
 def staged(number: int, queries: list[str]) -> pa.Table:
@@ -60,3 +65,17 @@ def test_the_order_of_clips_does_not_matter() -> None:
 def test_a_gate_that_is_off_moves_nothing() -> None:
     gate = CorpusGate(iter(TABLES), GateSettings(form=False))
     assert sum(gate.samples(t).num_rows for t in TABLES) == 28
+
+
+def test_a_finalised_corpus_sheds_what_it_has_too_many_of_and_stays_sound(tmp_path: Path) -> None:
+    config = config_for(make_videos(tmp_path / "videos", 2), ["generate.gates.form=true"])
+    run_inline(config, tmp_path / "out")
+    report = validate_corpus(tmp_path / "out")
+    assert report.problems == []
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    # Two queries over and over, and two repetitions may stay.
+    assert (report.counts["samples"], report.counts["rejects"]) == (4, 4)
+    assert manifest["funnel"]["refused_by_gate"] == {"form": 4}
+    assert manifest["counts"]["candidates"] == 8
+    (cell,) = manifest["funnel"]["left_after_gate"]
+    assert (cell["candidates"], cell["leak"], cell["form"], cell["faithful"]) == (8, 8, 4, 4)
