@@ -73,7 +73,7 @@ def test_a_finalised_corpus_sheds_what_it_has_too_many_of_and_stays_sound(tmp_pa
     report = validate_corpus(tmp_path / "out")
     assert report.problems == []
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    # Two queries over and over, and two repetitions may stay. The fakes refuse a candidate per twin themselves.
+    # Two queries over and over; two repetitions may stay. The fakes refuse a candidate per twin themselves.
     assert (report.counts["samples"], report.counts["rejects"]) == (4, 8)
     assert manifest["funnel"]["refused_by_gate"]["form"] >= 4
     assert sum(manifest["funnel"]["refused_by_gate"].values()) == 8
