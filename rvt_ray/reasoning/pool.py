@@ -29,6 +29,8 @@ PREDICATE_WEIGHT = {
 # Attributes that no viewer could check: "medium-sized" has no standard (size is said by comparison), and
 # motion words are weaker than the temporal predicates.
 VAGUE_ATTRIBUTES = ("size:", "motion:")
+SPEEDS = {"faster", "slower", "fastest", "slowest"}
+"""Compared only among things that move: "quicker than the chair" is true, and no way to speak of a thing."""
 SOME_TIME_RELATIONS = {"near", "touching", "inside", "contains"}
 
 
@@ -55,6 +57,7 @@ class Pool:
         self.facts = facts
         self.everyone = (1 << len(facts.ids)) - 1
         self.confirmed = facts.confirmed_bits
+        self.moving = facts.bits("moves").certain[0] & self.confirmed
         self.used: Counter[str] = Counter()
         self.unary: dict[Term, Sets] = {}
         self.relations: list[Term] = []
@@ -77,6 +80,8 @@ class Pool:
             return
         table = self.facts.bits(term.predicate, term.value, term.scope)
         sets = Sets(table.certain[0] & self.confirmed, table.possible[0])
+        if term.predicate in SPEEDS and sets.certain & ~self.moving:
+            return
         if sets.certain and sets.possible != self.everyone:
             self.unary[term] = sets
 
@@ -122,6 +127,8 @@ class Pool:
         found = self._from[rows] = []
         for term, table in self._tables:
             anchors = self.confirmed & ~rows
+            if term.predicate in SPEEDS:
+                anchors &= 0 if rows & ~self.moving else self.moving
             for row in members(rows):
                 anchors &= table.certain[row]
             for anchor in members(anchors):

@@ -244,7 +244,10 @@ def _checks(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
             constraint = Constraint(predicate=predicate, args=(candidate.program.target,))
             options.append((constraint, None, Use(predicate, (target,))))
     for other, name in _named(know, candidate):
+        both_move = know.is_true("moves", target) and know.is_true("moves", other)
         for predicate, scope in CHECKED_RELATIONS:
+            if predicate == "faster" and not both_move:
+                continue  # "quicker than the chair": nobody asks that
             if predicate not in said:
                 args = (candidate.program.target, "other")
                 constraint = Constraint(predicate=predicate, args=args, scope=scope)

@@ -26,7 +26,7 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "Cut out {np}.",
         "Highlight {np}.",
         "Mark every part of {np} that can be seen.",
-        "Colour in {np}.",
+        "Trace around {np}.",
         "Separate {np} from everything else.",
         "Pick out {np}.",
         "Please outline {np}.",

@@ -337,6 +337,19 @@ PHRASES: dict[str, Phrases] = {
     ),
 }
 
+# A superlative before its noun: "the leftmost ball". Sizes are left out: "the biggest ball" is not the one
+# that looks biggest.
+SUPERLATIVE_ADJECTIVES: dict[str, tuple[str, ...]] = {
+    "leftmost": ("leftmost",),
+    "rightmost": ("rightmost",),
+    "topmost": ("topmost", "highest"),
+    "bottommost": ("lowest", "bottommost"),
+    "nearest": ("nearest", "closest"),
+    "farthest": ("farthest",),
+    "fastest": ("fastest", "quickest"),
+    "slowest": ("slowest",),
+}
+
 REGION_PLACES: dict[str, tuple[str, ...]] = {
     "left": ("in the left part of the picture", "on the left side of the picture"),
     "right": ("in the right part of the picture", "on the right side of the picture"),

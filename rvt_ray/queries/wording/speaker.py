@@ -15,7 +15,7 @@ from rvt_ray.queries import english
 from rvt_ray.queries.english import Form, inflect
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.phraser import CannotSay, Phraser, Said
-from rvt_ray.queries.wording.phrases import PHRASES
+from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THROUGHOUT
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.twin.facts import CATALOGUE
 
@@ -157,6 +157,7 @@ class Speaker:
             and c not in self._spoken
             and (
                 c.predicate not in ("category", "colour", "attribute")
+                and not self._goes_before_noun(variable, c)
                 if len(c.args) == 1
                 else _other(c, variable) not in self._pending
             )
@@ -175,8 +176,22 @@ class Speaker:
             self._attribute(value, out)
         elif predicate == "function":
             out.clauses.append(self._phraser.function(value))
+        elif self._goes_before_noun(variable, constraint):
+            out.adjectives.append(self._phraser.pick(SUPERLATIVE_ADJECTIVES[predicate]))
+            out.noun = value
         else:
             out.clauses.append(self._phraser.say(constraint, None, heavy=False))
+
+    def _goes_before_noun(self, variable: str, constraint: Constraint) -> bool:
+        """Whether a superlative may say what an anchor is called: "the slowest toy". Without a time it is
+        understood as always so."""
+        return (
+            constraint.predicate in SUPERLATIVE_ADJECTIVES
+            and constraint.scope in (None, THROUGHOUT)
+            and variable != self._program.target
+            and not self._know.lexicon.is_nameless(constraint.value or "")
+            and not self._phraser.is_forbidden(constraint.value or "")
+        )
 
     def _kind(self, variable: str, value: str, out: Description) -> None:
         know, lexicon = self._know, self._know.lexicon
