@@ -15,6 +15,11 @@ _THIRD = {"be": "is", "have": "has", "do": "does", "go": "goes"}
 _PLURAL_BE = {"be": "are"}
 _MODALS = ("can", "could", "would", "may", "might", "must", "will", "cannot")
 _INVARIANT = {"scissors", "skis", "glasses", "sheep", "fish", "people", "binoculars"}
+# Mass nouns: "of all the furniture".
+_MASS = {
+    "clothing", "cutlery", "electronics", "equipment", "food", "footwear", "furniture", "headgear",
+    "kitchenware", "luggage", "sports equipment", "stationery", "tableware", "vegetation",
+}  # fmt: skip
 
 
 class Form(StrEnum):
@@ -46,8 +51,8 @@ def inflect(phrase: str, form: Form) -> str:
 
 
 def plural(noun: str) -> str:
-    """Regular plural of a noun (the lexicon knows the irregular ones)."""
-    if noun in _INVARIANT:
+    """Regular plural of a noun (the lexicon knows the irregular ones); mass nouns have none."""
+    if noun in _INVARIANT | _MASS:
         return noun
     if re.search(r"[^aeiou]y$", noun):
         return noun[:-1] + "ies"

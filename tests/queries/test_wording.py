@@ -215,3 +215,17 @@ def test_template_wording_says_what_the_cue_gate_wants(know: Knowledge) -> None:
             for seed in range(6):
                 query = f"Outline {Speaker(know, made, random.Random(seed)).reference().noun_phrase}."
                 assert find_misstatements(query, draft, know) == [], f"{name}@{scope}: {query}"
+
+
+def test_an_anchor_is_called_by_the_superlative_that_always_holds(know: Knowledge) -> None:
+    made = candidate(know, [unary("slowest", "bird", v="a"), relation("left_of", scope="end")])
+    text = Speaker(know, made, random.Random(0), plain=True).reference().noun_phrase
+    assert "slowest bird" in text
+    at_first = candidate(know, [unary("leftmost", "bird", "start", v="a"), relation("left_of", scope="end")])
+    text = Speaker(know, at_first, random.Random(0), plain=True).reference().noun_phrase
+    assert "the leftmost of all the birds" in text, "the time has to be said"
+
+
+def test_mass_nouns_have_no_plural() -> None:
+    assert english.plural("furniture") == "furniture"
+    assert english.plural("chair") == "chairs"

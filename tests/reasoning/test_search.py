@@ -10,6 +10,7 @@ from rvt_ray.config.settings import FactSettings, QuerySettings
 from rvt_ray.reasoning import Candidate, Constraint, Program, execute, level, search
 from rvt_ray.records import Category, TrackStatus
 from rvt_ray.twin.facts import CATALOGUE, Facts, Truth
+from rvt_ray.twin.facts.logic import members
 from tests.reasoning.brute import brute_force, drop
 from tests.twin.facts.worlds import Thing, make_twin, random_twin
 
@@ -230,3 +231,19 @@ def test_level_counts_relations_and_orders_of_events() -> None:
     assert (
         level(program(left, rel("above", "a", "b", scope="start"), rel("near", "x", "c", scope="start"))) == 3
     )
+
+
+def test_speeds_are_compared_only_among_things_that_move() -> None:
+    compared = 0
+    for seed in range(6):
+        facts = Facts(random_twin(seed, count=9, frames=40), FactSettings())
+        moving = set(members(facts.bits("moves").certain[0]))
+        for candidate in search(facts, QuerySettings(), seed):
+            if candidate.no_target:
+                continue
+            for c in candidate.program.constraints:
+                if c.predicate in ("faster", "slower", "fastest", "slowest"):
+                    compared += 1
+                    named = [i for v in c.args for i in (candidate.anchors.get(v) or candidate.target_ids)]
+                    assert {facts.ids.index(i) for i in named} <= moving
+    assert compared

@@ -10,6 +10,7 @@ from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Task
+from rvt_ray.twin.facts import EXTREMES
 
 MAX_CHOICES = 4
 DURATION_STEP_S = 0.5
@@ -25,7 +26,12 @@ def questions(know: Knowledge, candidate: Candidate, rng: random.Random) -> list
     return [draft for draft in found if draft is not None]
 
 
-def _count(candidate: Candidate, rng: random.Random) -> Draft:
+def _count(candidate: Candidate, rng: random.Random) -> Draft | None:
+    if any(
+        c.predicate in EXTREMES and c.args == (candidate.program.target,)
+        for c in candidate.program.constraints
+    ):
+        return None  # how many are the leftmost?
     n = len(candidate.target_ids)
     low = max(0, n - rng.randint(0, MAX_CHOICES - 1))
     choices = tuple(str(i) for i in range(low, low + MAX_CHOICES))

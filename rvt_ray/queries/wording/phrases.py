@@ -337,15 +337,13 @@ PHRASES: dict[str, Phrases] = {
     ),
 }
 
-# A superlative before its noun: "the leftmost ball". Sizes are left out: "the biggest ball" is not the one
-# that looks biggest.
+# A superlative before its noun: "the leftmost ball". Sizes are left out ("the biggest ball"
+# is not the one that looks biggest), distances too ("the closest ball": to what?).
 SUPERLATIVE_ADJECTIVES: dict[str, tuple[str, ...]] = {
     "leftmost": ("leftmost",),
     "rightmost": ("rightmost",),
     "topmost": ("topmost", "highest"),
     "bottommost": ("lowest", "bottommost"),
-    "nearest": ("nearest", "closest"),
-    "farthest": ("farthest",),
     "fastest": ("fastest", "quickest"),
     "slowest": ("slowest",),
 }
