@@ -23,12 +23,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Returns the exit code; argparse's own errors and --help leave by SystemExit."""
     args = make_parser().parse_args(argv)
     # Commands import what they need: `rvt-ray --help` must not wait for Ray or OpenCV.
-    from rvt_ray.cli import commands, evaluation
+    from rvt_ray.cli import audit, commands, evaluation
     from rvt_ray.cli.logs import configure_logging
     from rvt_ray.errors import ConfigError, RvtError
 
     configure_logging(args.verbose - args.quiet)
-    command = getattr(commands, args.function, None) or getattr(evaluation, args.function)
+    rooms = (commands, evaluation, audit)
+    command = next(f for room in rooms if (f := getattr(room, args.function, None)) is not None)
     try:
         return int(command(args))
     except ConfigError as error:

@@ -57,6 +57,16 @@ def _add_reports(commands: Any) -> None:
     command.add_argument("out", metavar="OUT", help="folder of the corpus")
     command.add_argument("--pages", metavar="FOLDER", help="where the pages go (default: OUT/pages)")
     command.add_argument("--limit", type=int, metavar="N", help="pages for the first N clips only")
+    command = _add(commands, "audit", "write a page on which people judge a draw of samples")
+    command.add_argument("out", metavar="OUT", help="folder of the corpus")
+    command.add_argument(
+        "--n", type=int, default=200, metavar="N", help="samples, even over task and level (default: 200)"
+    )
+    command.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw")
+    command.add_argument("--pages", metavar="FOLDER", help="where the page goes (default: OUT/audit)")
+    command = _add(commands, "audit-report", "error rates and agreement of raters", function="audit_report")
+    command.add_argument("verdicts", nargs="+", metavar="VERDICTS", help="exported .jsonl files")
+    command.add_argument("--json", action="store_true", help="machine-readable")
     twin = _add(commands, "twin", "look at one digital twin", function=None)
     inner = twin.add_subparsers(dest="twin_command", required=True, metavar="COMMAND")
     command = _add(inner, "show", "print a twin", function="twin_show")

@@ -68,7 +68,7 @@ class ClipView:
         return hex_colour(instance_id)
 
 
-class _Album:
+class Album:
     """The pictures that a page wants; each frame is decoded once, and only one is held."""
 
     def __init__(self, clip: ClipRecord, folder: Path) -> None:
@@ -77,6 +77,7 @@ class _Album:
         self._wanted: dict[int, dict[str, Painter]] = defaultdict(dict)
 
     def want(self, frame: int, stem: str, painter: Painter, alt: str) -> Picture:
+        """Ask for a picture of a frame; equal stems on a frame share a file."""
         name = f"{stem}-f{frame:05d}.jpg"
         self._wanted[frame].setdefault(name, painter)
         time = self._clip.pts_s[frame] if frame < len(self._clip.pts_s) else 0.0
@@ -122,19 +123,19 @@ def clip_view(
         failures: (stage, code, message) of the clip's failures.
         opener: gives the clip's frames; a `ClipError` or `OSError` means grey canvases.
     """
-    album = _Album(clip, folder)
+    album = Album(clip, folder)
     view = ClipView(clip, twin, timeline(twin) if twin else None, failures=list(failures))
     view.rejects = list(rejects)
     if twin is not None:
-        masks = _MaskBook(twin)
-        for frame in _spread(twin.key_frames or [0], KEY_FRAMES):
-            view.key_frames.append(_key_frame(album, masks, frame))
-        view.queries = [QueryView(s, _query_pictures(album, masks, s), _graph(s)) for s in samples]
+        masks = MaskBook(twin)
+        for frame in spread(twin.key_frames or [0], KEY_FRAMES):
+            view.key_frames.append(key_frame(album, masks, frame))
+        view.queries = [QueryView(s, query_pictures(album, masks, s), _graph(s)) for s in samples]
     view.video_missing = album.paint(opener)
     return view
 
 
-class _MaskBook:
+class MaskBook:
     """The twin's masks by instance and frame, decoded when asked for."""
 
     def __init__(self, twin: DigitalTwin) -> None:
@@ -145,15 +146,18 @@ class _MaskBook:
         self._instances = {i.instance_id: i for i in twin.instances}
 
     def instance(self, instance_id: int) -> Instance | None:
+        """An instance of the twin; None where there is none."""
         return self._instances.get(instance_id)
 
     def visible_frames(self, instance_id: int) -> set[int]:
+        """Frames on which it can be seen."""
         instance = self._instances.get(instance_id)
         if instance is None:
             return set()
         return {f for f, v in zip(instance.track.frame_idx, instance.track.visible, strict=True) if v}
 
     def shapes(self, frame: int, ids: Sequence[int]) -> list[draw.Shape]:
+        """The visible masks of these instances on a frame."""
         shapes = []
         for instance_id in ids:
             text = self._rle.get(instance_id, {}).get(frame)
@@ -165,10 +169,12 @@ class _MaskBook:
         return sorted(shapes, key=lambda s: -int(np.count_nonzero(s.mask)))
 
     def names(self, ids: Sequence[int]) -> str:
+        """Ids and kinds in words."""
         return ", ".join(f"{i} ({instance.category})" for i in ids if (instance := self._instances.get(i)))
 
 
-def _key_frame(album: _Album, masks: _MaskBook, frame: int) -> Picture:
+def key_frame(album: Album, masks: MaskBook, frame: int) -> Picture:
+    """A frame with every instance's outline."""
     ids = [i.instance_id for i in masks.twin.instances]
     shown = [i for i in ids if frame in masks.visible_frames(i)]
     alt = f"Key frame {frame} with outlines of " + (masks.names(shown) or "no visible instance")
@@ -177,15 +183,16 @@ def _key_frame(album: _Album, masks: _MaskBook, frame: int) -> Picture:
     )
 
 
-def _query_pictures(album: _Album, masks: _MaskBook, sample: Sample) -> list[Picture]:
+def query_pictures(album: Album, masks: MaskBook, sample: Sample) -> list[Picture]:
+    """A few frames on which the target is lit."""
     sets = [masks.visible_frames(i) for i in sample.target_ids]
     if not sets:
         return []
     frames = sorted(set.intersection(*sets) or set.union(*sets))
-    return [_query_picture(album, masks, sample, frame) for frame in _spread(frames, SAMPLE_FRAMES)]
+    return [_query_picture(album, masks, sample, frame) for frame in spread(frames, SAMPLE_FRAMES)]
 
 
-def _query_picture(album: _Album, masks: _MaskBook, sample: Sample, frame: int) -> Picture:
+def _query_picture(album: Album, masks: MaskBook, sample: Sample, frame: int) -> Picture:
     truth = sample.masks[frame] if sample.masks and frame < len(sample.masks) else None
     boxes = (sample.boxes[frame] or []) if sample.boxes and frame < len(sample.boxes) else []
     # Samples that show the same thing share a file.
@@ -208,7 +215,7 @@ def _graph(sample: Sample) -> Graph | None:
         return None
 
 
-def _spread(frames: Sequence[int], count: int) -> list[int]:
+def spread(frames: Sequence[int], count: int) -> list[int]:
     """At most `count` of the frames, evenly spread, the middle of each stretch."""
     if len(frames) <= count:
         return list(frames)

@@ -69,8 +69,8 @@ def write_gallery(
     target.mkdir(parents=True, exist_ok=True)
     for name in ASSETS:
         shutil.copyfile(TEMPLATES / name, target / name)
-    opener = frames if frames is not None else _opener(corpus)
-    environment = _environment()
+    opener = frames if frames is not None else clip_opener(corpus)
+    environment = page_environment()
     summary = summarise(corpus)
     cards = []
     for number, clip in enumerate(corpus.clips()):
@@ -107,11 +107,11 @@ def _view(corpus: Corpus, clip: ClipRecord, opener: FrameOpener, target: Path) -
         list(corpus.rejects(clip.clip_id)),
         [(str(f.stage), str(f.code), f.message) for f in failures],
         opener,
-        target / _file_stem(clip.clip_id),
+        target / file_stem(clip.clip_id),
     )
 
 
-def _opener(corpus: Corpus) -> FrameOpener:
+def clip_opener(corpus: Corpus) -> FrameOpener:
     """Decode clips with the index settings that the corpus was made with."""
     raw = corpus.manifest.get("config")
     raw = raw.get("index") if isinstance(raw, dict) else None
@@ -135,7 +135,7 @@ def _card(view: ClipView) -> Card:
     categories = sorted({i.category for i in view.twin.instances}) if view.twin else []
     queries = [q.sample.query for q in view.queries]
     return Card(
-        _file_stem(clip.clip_id) + ".html",
+        file_stem(clip.clip_id) + ".html",
         clip.name or clip.clip_id,
         clip.source,
         clip.clip_id,
@@ -157,13 +157,14 @@ def _duration(pts_s: list[float]) -> float:
     return pts_s[-1] - pts_s[0] + (pts_s[-1] - pts_s[-2])
 
 
-def _file_stem(clip_id: str) -> str:
+def file_stem(clip_id: str) -> str:
     """A clip id as a file name; ids come from a file, so nothing in them may leave the folder."""
     safe = re.sub(r"[^A-Za-z0-9_-]", "_", clip_id)
     return safe if safe and safe != "index" else f"clip_{safe}"
 
 
-def _environment() -> jinja2.Environment:
+def page_environment() -> jinja2.Environment:
+    """Templates of this room; everything is escaped."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,  # captions and queries are other people's (and models') text

@@ -9,8 +9,7 @@ import pytest
 from rvt_ray.config.settings import FactSettings, QuerySettings
 from rvt_ray.reasoning import Candidate, Constraint, Program, execute, level, search
 from rvt_ray.records import Category, TrackStatus
-from rvt_ray.twin.facts import CATALOGUE, Facts, Truth
-from rvt_ray.twin.facts.logic import members
+from rvt_ray.twin.facts import CATALOGUE, Facts, Truth, logic
 from tests.reasoning.brute import brute_force, drop
 from tests.twin.facts.worlds import Thing, make_twin, random_twin
 
@@ -237,7 +236,7 @@ def test_speeds_are_compared_only_among_things_that_move() -> None:
     compared = 0
     for seed in range(6):
         facts = Facts(random_twin(seed, count=9, frames=40), FactSettings())
-        moving = set(members(facts.bits("moves").certain[0]))
+        moving = set(logic.members(facts.bits("moves").certain[0]))
         for candidate in search(facts, QuerySettings(), seed):
             if candidate.no_target:
                 continue
