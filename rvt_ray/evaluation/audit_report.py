@@ -155,7 +155,9 @@ def audit_report(verdicts: Sequence[AuditVerdict]) -> AuditReport:
             faults[stratum].append(name != CORRECT)
             wrongs[stratum].append("wrong" in names)
     raters = Counter(v.rater for v in verdicts)
-    tables = [Counter(v.verdict for v in given) for given in by_sample.values() if len(given) >= 2]
+    tables: list[Counter[str]] = [
+        Counter(v.verdict for v in given) for given in by_sample.values() if len(given) >= 2
+    ]
     common = [given for given in by_sample.values() if len(given) == len(raters)]
     return AuditReport(
         strata=_rates(faults),

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import http.server
+import threading
+from functools import partial
 
 import cv2
 import numpy as np
@@ -163,3 +166,24 @@ def opener():
         return ArrayFrames(frames, np.array(clip.pts_s))
 
     return open_frames
+
+
+@pytest.fixture(scope="session")
+def serve():
+    """Serves folders over HTTP for the browser: folder -> address."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    running = []
+
+    def start(folder):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        running.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield start
+    for server in running:
+        server.shutdown()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import re
 import shutil
 import subprocess
-import threading
-from functools import partial
 from html import unescape
 
 import pytest
@@ -62,17 +59,8 @@ def pages(corpus, opener, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def server(pages):
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    handler = partial(Quiet, directory=str(pages))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_address[1]}"
-        running.shutdown()
+def server(pages, serve):
+    return serve(pages)
 
 
 def browse(profile, *arguments):
