@@ -104,6 +104,17 @@ class VideoFlag(StrEnum):
     RESCALED = "rescaled"
 
 
+class FrameFlag(StrEnum):
+    """What is odd about single frames."""
+
+    BLACK = "black"
+    FROZEN = "frozen"  # nothing changed since the frame before, and for some frames on end
+    BLURRED = "blurred"  # against the clip's own sharp frames
+    DARK = "dark"
+    OVEREXPOSED = "overexposed"
+    CUT = "cut"  # a shot begins here that the index stage did not split off
+
+
 class FailureCode(StrEnum):
     """One code per kind of trouble, so that a thousand failures can be counted and understood."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar, TypeVar
 
 import pyarrow as pa
+from pydantic import BeforeValidator, Field
 
 from rvt_ray.records.base import Part, Record, schema
-from rvt_ray.records.enums import Absence, CameraMotion, DepthKind, TrackStatus
+from rvt_ray.records.enums import Absence, CameraMotion, DepthKind, FrameFlag, TrackStatus
+
+_T = TypeVar("_T")
+# A column that older corpora lack reads as null there.
+_Added = Annotated[list[_T], BeforeValidator(lambda found: [] if found is None else found)]
 
 _F = pa.list_(pa.float64())
 _TRACK_NUMBERS = (
@@ -128,6 +133,48 @@ class CameraStep(Part):
     known: bool
 
 
+class FrameMeasure(Part):
+    """What plain image processing says of one frame (docs/operators.md).
+
+    Attributes:
+        brightness: mean luma, 0..1.
+        sharpness: mean squared gradient over the variance of the luma, at a fixed working size; comparable
+            between frames of one clip.
+        change: mean absolute difference of the luma from the frame before, 0..1; null on the first.
+        flags: what is odd about the frame.
+    """
+
+    brightness: float
+    sharpness: float
+    change: float | None
+    flags: list[FrameFlag]
+
+
+class DepthStep(Part):
+    """How one frame's relative depth is to be read beside the others': `scale * depth + shift` is in units
+    of the static background's depth range, 0 at its far end and 1 at its near end, in every frame.
+
+    Attributes:
+        frame_idx: index inside the clip.
+        scale, shift: null where no such map fits: the frame's depth is comparable inside the frame only.
+        residual: median absolute error of the background under the map, in the same units; null where there
+            was too little background to tell.
+    """
+
+    frame_idx: int
+    scale: float | None
+    shift: float | None
+    residual: float | None
+
+
+class ModelWeights(Part):
+    """Weights that had a part in a twin. `part`: segment, depth, caption. `license`: SPDX id or `unknown`."""
+
+    part: str
+    model: str
+    license: str
+
+
 class Scene(Part):
     """The clip as a whole."""
 
@@ -148,7 +195,14 @@ class Provenance(Part):
 
 
 class DigitalTwin(Record):
-    """Everything that reasoning may know about a clip; no pixels."""
+    """Everything that reasoning may know about a clip; no pixels.
+
+    Attributes:
+        depth_alignment: per frame with depth of the kind `relative_inverse`, how it compares over time.
+        frame_measures: one per frame of the clip; empty where nobody measured.
+        flags: the flags of any of its frames.
+        weights: models that had a part in it, with their licences.
+    """
 
     TABLE: ClassVar[str] = "twins"
 
@@ -162,6 +216,10 @@ class DigitalTwin(Record):
     key_frames: list[int]
     instances: list[Instance]
     provenance: Provenance
+    depth_alignment: _Added[DepthStep] = Field(default_factory=list)
+    frame_measures: _Added[FrameMeasure] = Field(default_factory=list)
+    flags: _Added[FrameFlag] = Field(default_factory=list)
+    weights: _Added[ModelWeights] = Field(default_factory=list)
 
     def instance(self, instance_id: int) -> Instance:
         """The instance with this id.
@@ -263,4 +321,28 @@ class DigitalTwin(Record):
             "provenance",
             pa.struct([(n, pa.string()) for n in ("segment", "depth", "caption", "settings", "versions")]),
         ),
+        (
+            "depth_alignment",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("frame_idx", pa.int32()),
+                        *((name, pa.float64()) for name in ("scale", "shift", "residual")),
+                    ]
+                )
+            ),
+        ),
+        (
+            "frame_measures",
+            pa.list_(
+                pa.struct(
+                    [
+                        *((name, pa.float64()) for name in ("brightness", "sharpness", "change")),
+                        ("flags", pa.list_(pa.string())),
+                    ]
+                )
+            ),
+        ),
+        ("flags", pa.list_(pa.string())),
+        ("weights", pa.list_(pa.struct([(name, pa.string()) for name in ("part", "model", "license")]))),
     )

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from rvt_ray.config.settings import TwinSettings
 from rvt_ray.errors import ClipError
 from rvt_ray.perception.base import Captions, InstanceCaption, Segmentation, TrackDraft
+from rvt_ray.perception.depth.statistics import DEPTH_STATISTICS, depth_statistics
 from rvt_ray.perception.operators import classify_camera
 from rvt_ray.records import (
     Absence,
@@ -28,14 +29,7 @@ from rvt_ray.records import (
     TrackStatus,
 )
 from rvt_ray.twin import claims
-from rvt_ray.twin.kinematics import (
-    DEPTH_STATISTICS,
-    Geometry,
-    depth_statistics,
-    measure,
-    velocity,
-    visible_runs,
-)
+from rvt_ray.twin.kinematics import Geometry, measure, velocity, visible_runs
 
 log = logging.getLogger(__name__)
 

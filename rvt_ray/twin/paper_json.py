@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rvt_ray.records import DigitalTwin, Instance, Scene
+from rvt_ray.records import DepthStep, DigitalTwin, Instance, Scene
 
 FORMAT = "rvt-paper-json-1"
 
@@ -25,13 +25,16 @@ _DEPTH = ("median", "mean", "std", "p10", "p90", "min", "max")
 def to_paper_json(twin: DigitalTwin) -> dict[str, Any]:
     """The twin as plain data that `json.dumps` takes.
 
-    Each frame holds its time, the camera's step, whether it is a key frame, and the instances annotated on
-    it: visibility, mask (`size`, `counts`), bbox [x, y, w, h], centroid, velocity (px/s), area, `beta` (the
-    confidence) and depth statistics. What holds for the whole clip (scene, categories, attributes,
-    captions) stands once, beside the frames.
+    Each frame holds its time, the camera's step, the frame operators' measures, how its depth compares with
+    other frames', whether it is a key frame, and the instances annotated on it: visibility, mask (`size`,
+    `counts`), bbox [x, y, w, h], centroid, velocity (px/s), area, `beta` (the confidence) and depth
+    statistics. What holds for the whole clip (scene, categories, attributes, captions) stands once, beside
+    the frames.
     """
     data = twin.model_dump(mode="json")
     camera = data["scene"].pop("camera")
+    measures = data["frame_measures"]
+    depth_of = {step.pop("frame_idx"): step for step in data["depth_alignment"]}
     keys = set(twin.key_frames)
     frames: list[dict[str, Any]] = [
         {
@@ -39,6 +42,8 @@ def to_paper_json(twin: DigitalTwin) -> dict[str, Any]:
             "time_s": twin.pts_s[i],
             "key_frame": i in keys,
             "camera": camera[i] if i < len(camera) else None,
+            "measures": measures[i] if i < len(measures) else None,
+            "depth_alignment": depth_of.get(i),
             "instances": [],
         }
         for i in range(twin.num_frames)
@@ -57,6 +62,8 @@ def to_paper_json(twin: DigitalTwin) -> dict[str, Any]:
         "instances": data["instances"],
         "frames": frames,
         "provenance": data["provenance"],
+        "flags": data["flags"],
+        "weights": data["weights"],
     }
 
 
@@ -115,6 +122,14 @@ def from_paper_json(data: Mapping[str, Any]) -> DigitalTwin:
                 for item in data["instances"]
             ],
             provenance=data["provenance"],
+            depth_alignment=[
+                DepthStep.model_validate({**f["depth_alignment"], "frame_idx": f["frame"]})
+                for f in frames
+                if f.get("depth_alignment") is not None
+            ],
+            frame_measures=[f["measures"] for f in frames if f.get("measures") is not None],
+            flags=data.get("flags", []),
+            weights=data.get("weights", []),
         )
     except KeyError as error:
         raise ValueError(f"a twin in the paper's JSON form lacks {error.args[0]!r}") from error

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rvt_ray.errors import ClipError
-from rvt_ray.records import TABLES, ClipRecord, Failure, FailureCode, Record, Reject, Sample, Stage, clip_id
+from rvt_ray.records import (
+    TABLES,
+    ClipRecord,
+    DigitalTwin,
+    Failure,
+    FailureCode,
+    Record,
+    Reject,
+    Sample,
+    Stage,
+    clip_id,
+)
+from tests.corpora import make_clip, make_twin
 
 TEXT = st.text(max_size=20)
 
@@ -76,3 +88,13 @@ def test_clip_ids_sort_in_frame_order() -> None:
 def test_a_clip_error_keeps_its_code_across_process_borders() -> None:
     error = pickle.loads(pickle.dumps(ClipError(FailureCode.CORRUPT, "x.mp4: no frame", Stage.INDEX)))
     assert (error.code, error.message, error.stage) == (FailureCode.CORRUPT, "x.mp4: no frame", Stage.INDEX)
+
+
+def test_a_corpus_made_before_a_column_was_added_can_still_be_read(tmp_path: Path) -> None:
+    clip = make_clip("ab", 4, 8, 8)
+    table = DigitalTwin.to_table([make_twin(clip, [])])
+    added = ["depth_alignment", "frame_measures", "flags", "weights"]
+    pq.write_table(table.drop_columns(added), tmp_path / "old.parquet")
+    (twin,) = DigitalTwin.from_table(pq.read_table(tmp_path / "old.parquet", schema=DigitalTwin.SCHEMA))
+    assert twin.clip_id == clip.clip_id
+    assert [getattr(twin, name) for name in added] == [[], [], [], []]

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 from rvt_ray.config.settings import TwinSettings
 from rvt_ray.perception.base import Captions, InstanceCaption, Segmentation
-from rvt_ray.records import Attribute, DepthKind, DigitalTwin, Scored
+from rvt_ray.records import (
+    Attribute,
+    DepthKind,
+    DepthStep,
+    DigitalTwin,
+    FrameFlag,
+    FrameMeasure,
+    ModelWeights,
+    Scored,
+)
 from rvt_ray.twin.assemble import assemble
 from rvt_ray.twin.paper_json import from_paper_json, to_paper_json
 from tests.twin.helpers import IDENTITY, PROVENANCE, box_masks, make_clip, make_draft
@@ -75,3 +84,19 @@ def test_another_document_is_refused_by_name() -> None:
     del broken["scene"]
     with pytest.raises(ValueError, match="scene"):
         from_paper_json(broken)
+
+
+def test_what_was_measured_of_frames_survives_the_round_trip() -> None:
+    twin = make_twin([[(3, 4, 5, 6)] * 4])
+    twin.depth_alignment = [
+        DepthStep(frame_idx=1, scale=0.5, shift=-1.0, residual=0.01),
+        DepthStep(frame_idx=3, scale=None, shift=None, residual=0.4),
+    ]
+    twin.frame_measures = [
+        FrameMeasure(brightness=0.4, sharpness=1.5, change=None if i == 0 else 0.1, flags=[])
+        for i in range(4)
+    ]
+    twin.frame_measures[2].flags = twin.flags = [FrameFlag.FROZEN]
+    twin.weights = [ModelWeights(part="depth", model="m@1", license="Apache-2.0")]
+    assert from_paper_json(json.loads(json.dumps(to_paper_json(twin)))) == twin
+    assert DigitalTwin.from_table(DigitalTwin.to_table([twin])) == [twin]
