@@ -117,6 +117,8 @@ class Plain:
         u, v = self._c(i)[:, 0] / self.spec.width, self._c(i)[:, 1] / self.spec.height
         if value == "centre":
             return np.maximum(abs(u - 0.5), abs(v - 0.5)) < 0.25
+        if value.endswith("half"):
+            return {"left half": u, "right half": 1 - u, "upper half": v, "lower half": 1 - v}[value] < 0.5
         return {"left": u, "right": 1 - u, "top": v, "bottom": 1 - v}[value] < 0.43
 
     def _gap(self, i: int, j: int) -> np.ndarray:

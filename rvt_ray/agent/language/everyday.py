@@ -28,6 +28,14 @@ EVERYDAY: dict[str, Phrases] = {
         places=("at the bottom", "in the bottom part of the picture", "in the lower part")
     ),
     "region=centre": Phrases(places=("in the centre", "in the center", "in the middle", "at the centre")),
+    "region=left half": Phrases(places=("in the left half", "on the left half of the picture")),
+    "region=right half": Phrases(places=("in the right half", "on the right half of the picture")),
+    "region=upper half": Phrases(
+        places=("in the upper half", "in the top half", "in the top half of the picture")
+    ),
+    "region=lower half": Phrases(
+        places=("in the lower half", "in the bottom half", "in the bottom half of the picture")
+    ),
     "leftmost": Phrases(places=("leftmost {k}", "the furthest left {k}", "furthest left {k}")),
     "rightmost": Phrases(places=("rightmost {k}", "the furthest right {k}", "furthest right {k}")),
     "topmost": Phrases(places=("the highest {k}", "highest {k}", "topmost {k}")),

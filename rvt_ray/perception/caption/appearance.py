@@ -22,7 +22,8 @@ from rvt_ray.records import Attribute, CameraStep, ClipRecord
 from rvt_ray.video.frames import FrameStream
 
 SOURCE = "measured"
-_LISTED_SHARE = 0.15  # a colour below this share of the pixels is not worth a word
+_WORTH_SHARE = 0.15  # a colour below this share of the pixels is not worth a word
+_LISTED_SHARE = 0.05  # but is listed from here on: what is not listed is surely not there
 _FULL_VOTE = 3  # frames; with fewer every score is scaled down
 
 
@@ -135,16 +136,17 @@ def _spread(frame_idx: Sequence[int], areas: npt.NDArray[np.int64], count: int) 
 
 
 def _colours(shares: Sequence[npt.NDArray[np.float64]]) -> list[Attribute]:
-    """Colour words, best first. The score is the mean share of the pixels over the looked-at frames, times
-    how many of the frames agree that this colour is among those worth a word; with fewer than three frames
-    it is scaled down, so that a colour seen once stays doubtful."""
+    """Colour words, best first. The score is the mean share of the pixels over the looked-at frames, for a
+    colour worth a word times how many of the frames agree that it is; with fewer than three frames it is
+    scaled down, so that a colour seen once stays doubtful."""
     if not shares:
         return []
     table = np.stack(shares)
-    agreed = (table >= _LISTED_SHARE).mean(axis=0)
-    score = table.mean(axis=0) * agreed * min(1.0, len(shares) / _FULL_VOTE)
+    mean = table.mean(axis=0)
+    agreed = np.where(mean >= _WORTH_SHARE, (table >= _WORTH_SHARE).mean(axis=0), 1.0)
+    score = mean * agreed * min(1.0, len(shares) / _FULL_VOTE)
     order = sorted(range(len(colour.NAMES)), key=lambda i: (-score[i], colour.NAMES[i]))
-    listed = [i for i in order if table[:, i].mean() >= _LISTED_SHARE and score[i] > 0]
+    listed = [i for i in order if mean[i] >= _LISTED_SHARE]
     return [
         Attribute(name="colour", value=colour.NAMES[i], score=float(score[i]), source=SOURCE) for i in listed
     ]

@@ -9,6 +9,7 @@ from rvt_ray.perception.base import TrackDraft
 from rvt_ray.records import Attribute, CameraMotion
 
 _SAY_ABOVE = 0.5
+_SAY_BESIDE = 0.1  # "black and grey"
 _DARK, _BRIGHT = 0.42, 0.72  # OKLab lightness
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _MOTION_CLAUSES = {
@@ -56,7 +57,7 @@ def describe_instance(category: str | None, attributes: Sequence[Attribute]) -> 
     size = next((a.value for a in sure if a.name == "size" and a.value != "medium-sized"), "")
     colour = next((a.value for a in sure if a.name == "colour"), "")
     if not colour:
-        two = [a.value for a in attributes if a.name == "colour"][:2]
+        two = [a.value for a in attributes if a.name == "colour" and a.score >= _SAY_BESIDE][:2]
         colour = " and ".join(two) if len(two) == 2 else ""
     motion = next((_MOTION_CLAUSES[a.value] for a in sure if a.name == "motion"), "")
     noun = " ".join(word for word in (size, colour, category or "object") if word)

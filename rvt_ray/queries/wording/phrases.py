@@ -354,6 +354,10 @@ REGION_PLACES: dict[str, tuple[str, ...]] = {
     "top": ("in the upper part of the picture", "towards the top of the picture"),
     "bottom": ("in the lower part of the picture", "towards the bottom of the picture"),
     "centre": ("in the middle of the picture", "around the centre of the picture"),
+    "left half": ("in the left half of the picture", "left of the picture's middle"),
+    "right half": ("in the right half of the picture", "right of the picture's middle"),
+    "upper half": ("in the upper half of the picture", "above the picture's middle"),
+    "lower half": ("in the lower half of the picture", "below the picture's middle"),
 }
 REGION_CUES: dict[str, tuple[str, ...]] = {
     "left": _LEFT,
@@ -361,4 +365,8 @@ REGION_CUES: dict[str, tuple[str, ...]] = {
     "top": (r"\b(upper|top|high)\b",),
     "bottom": (r"\b(lower|bottom|low)\b",),
     "centre": (r"\b(middle|cent(re|er)|central)\b",),
+    "left half": _LEFT,
+    "right half": _RIGHT,
+    "upper half": (r"\b(upper|top|above)\b",),
+    "lower half": (r"\b(lower|bottom|below)\b",),
 }

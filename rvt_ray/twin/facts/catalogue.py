@@ -265,8 +265,8 @@ PREDICATES: tuple[PredicateSpec, ...] = (
         "region",
         SPATIAL,
         1,
-        "the centroid of {x} lies in this part of the frame (left, right, top, bottom, centre)",
-        "{x} is in the {value} part of the picture",
+        "the centroid of {x} lies in this part of the frame (left, right, top, bottom, centre, or a half)",
+        "{x} is in the {value} of the picture",
         "of the frame's side",
         FRAME_SCOPES,
         "region",
@@ -536,4 +536,7 @@ EXTREMES: dict[str, str] = {
 }
 """Superlative -> the relation to every other of the kind that defines it."""
 
-REGIONS = ("left", "right", "top", "bottom", "centre")
+REGIONS = (
+    *("left", "right", "top", "bottom", "centre"),
+    *("left half", "right half", "upper half", "lower half"),
+)

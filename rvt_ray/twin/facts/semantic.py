@@ -12,6 +12,7 @@ from rvt_ray.twin.facts import kinds
 from rvt_ray.twin.facts.table import Table
 
 SURE_SOURCE = "annotation"
+MEASURED_SOURCE = "measured"
 COLOUR_NAMES = ("colour", "color")
 
 
@@ -119,9 +120,28 @@ def _attribute(
 
 def colour(twin: DigitalTwin, value: str, s: FactSettings) -> Table:
     """TRUE: claimed with `min_attribute_score`. FALSE: another colour is, this one has at most
-    1 - `min_attribute_score`, and the other is not one that people mix up with it (unless annotated)."""
+    1 - `min_attribute_score`, and the other is not one that people mix up with it (unless annotated). Or:
+    colours were measured as shares of the surface, most of it is accounted for, and this colour with all
+    that people mix up with it has less than `rival_score`."""
     blurred = kinds.colour_neighbours(value)
-    return _column([_attribute(i, COLOUR_NAMES, value, s, blurred) for i in twin.instances])
+    found = []
+    for instance in twin.instances:
+        truth, margin = _attribute(instance, COLOUR_NAMES, value, s, blurred)
+        if truth == 0:
+            truth, margin = _hardly_there(instance, {value, *blurred}, s)
+        found.append((truth, margin))
+    return _column(found)
+
+
+def _hardly_there(instance: Instance, values: set[str], s: FactSettings) -> tuple[int, float]:
+    """FALSE if the measured shares leave no room for these colours."""
+    claims = [a for a in instance.attributes if a.name.lower() in COLOUR_NAMES]
+    if any(a.source != MEASURED_SOURCE for a in claims):
+        return 0, 0.0
+    share = sum(a.score for a in claims if a.value.lower() in values)
+    if sum(a.score for a in claims) < s.min_attribute_score or share >= s.rival_score:
+        return 0, 0.0
+    return -1, s.rival_score - share
 
 
 def attribute(twin: DigitalTwin, value: str, s: FactSettings) -> Table:

@@ -111,7 +111,8 @@ def region(view: View, value: str) -> FrameFacts:
 
     `left`: within `region_share` of the width from the left border, by `region_margin`. False from the
     middle of the frame on: people call anything left of the middle "on the left". `centre`: within half
-    of `region_share` around the middle both ways; false beyond `region_share`.
+    of `region_share` around the middle both ways; false beyond `region_share`. `left half`: to the left of
+    the middle by `region_margin`; false to the right of it by as much.
     """
     tracks, settings = view.tracks, view.settings
     u, v = tracks.cx / tracks.width, tracks.cy / tracks.height
@@ -119,6 +120,9 @@ def region(view: View, value: str) -> FrameFacts:
     if value == "centre":
         off = np.maximum(np.abs(u - 0.5), np.abs(v - 0.5))
         truth, margin = graded(-off, -share, -share / 2 + slack)
+    elif value.endswith(" half"):
+        inwards = {"left": 0.5 - u, "right": u - 0.5, "upper": 0.5 - v, "lower": v - 0.5}[value.split()[0]]
+        truth, margin = graded(inwards, -slack, slack)
     else:
         distance = {"left": u, "right": 1 - u, "top": v, "bottom": 1 - v}[value]
         truth, margin = graded(-distance, -0.5 - slack, -share + slack)

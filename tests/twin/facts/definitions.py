@@ -122,6 +122,9 @@ class Definitions:
         if value == "centre":
             off = max(abs(u - 0.5), abs(v - 0.5))
             return TRUE if off <= share / 2 - slack else FALSE if off >= share else UNKNOWN
+        if value.endswith("half"):
+            d = {"left half": u, "right half": 1 - u, "upper half": v, "lower half": 1 - v}[value]
+            return TRUE if d <= 0.5 - slack else FALSE if d >= 0.5 + slack else UNKNOWN
         d = {"left": u, "right": 1 - u, "top": v, "bottom": 1 - v}[value]
         return TRUE if d <= share - slack else FALSE if d >= 0.5 + slack else UNKNOWN
 

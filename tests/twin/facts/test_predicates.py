@@ -81,6 +81,23 @@ def test_a_colour_seen_weakly_or_mixed_up_easily_is_unknown() -> None:
     assert [truth(f, "colour", i, value="red") for i in range(1, 7)] == [T, U, U, F, U, F]
 
 
+def test_a_colour_that_the_measured_shares_leave_no_room_for_is_false() -> None:
+    def shares(**found):
+        return [Attribute(name="colour", value=v, score=s, source="measured") for v, s in found.items()]
+
+    f = facts_of(
+        Thing(1, attributes=shares(black=0.4, brown=0.3, grey=0.2)),
+        Thing(2, attributes=shares(black=0.5, purple=0.12)),
+        Thing(3, attributes=shares(black=0.5, purple=0.08, pink=0.08)),
+        Thing(4, attributes=shares(black=0.4)),
+        Thing(
+            5, attributes=[*shares(black=0.8), Attribute(name="colour", value="red", score=0.2, source="vlm")]
+        ),
+    )
+    # 2: purple is too little; 3: its neighbour counts with it; 4: most of it is unaccounted for.
+    assert [truth(f, "colour", i, value="purple") for i in range(1, 6)] == [F, F, U, U, F]
+
+
 def test_function_and_part_of() -> None:
     f = facts_of(Thing(1, "chair"), Thing(2, "car"), Thing(3, "object"))
     assert [truth(f, "function", i, value="sit on") for i in (1, 2, 3)] == [T, F, U]
@@ -228,6 +245,10 @@ def test_regions_leave_the_middle_open() -> None:
     assert [truth(f, "region", i, value="left", scope="start") for i in (1, 2, 3)] == [T, U, F]
     assert truth(f, "region", 2, value="centre", scope="start") is T
     assert truth(f, "region", 1, value="centre", scope="start") is F
+    # A half is decided for all but what stands on its border.
+    assert [truth(f, "region", i, value="left half", scope="start") for i in (1, 2, 3)] == [T, T, F]
+    assert [truth(f, "region", i, value="right half", scope="start") for i in (1, 2, 3)] == [F, F, T]
+    assert truth(f, "region", 2, value="upper half", scope="start") is U
 
 
 def test_a_superlative_needs_rivals_and_loses_to_a_possible_one() -> None:
