@@ -21,8 +21,9 @@ from rvt_ray.perception import caption as caption_room
 from rvt_ray.perception import depth as depth_room
 from rvt_ray.perception import segment as segment_room
 from rvt_ray.perception.base import Captioner, DepthEstimator, Segmentation, Segmenter
+from rvt_ray.perception.depth.align import DepthAligner
 from rvt_ray.perception.operators import estimate_camera
-from rvt_ray.records import ClipRecord, DigitalTwin, FailureCode, Provenance, Stage
+from rvt_ray.records import ClipRecord, DepthKind, DigitalTwin, FailureCode, Provenance, Stage
 from rvt_ray.twin.assemble import assemble
 from rvt_ray.video.frames import FrameStream
 
@@ -111,21 +112,29 @@ class Perception:
         with _step("segment", by.segmenter.name, clip, clock):
             segmentation = by.segmenter.segment(clip, frames, key_frames)
         with _step("camera", "camera", clip, clock):
-            camera = estimate_camera(frames, objects_mask(segmentation, clip.height, clip.width))
+            hidden = objects_mask(segmentation, clip.height, clip.width)
+            camera = estimate_camera(frames, hidden)
         with _step("caption", by.captioner.name, clip, clock):
             captions = by.captioner.caption(clip, frames, segmentation, camera)
         # Depth maps are consumed one by one while the twin is put together: none is kept.
         with _step("depth_assemble", by.depth.name, clip, clock):
-            return assemble(
+            maps = by.depth.depth(clip, frames, key_frames)
+            aligner = None
+            if by.depth.kind is DepthKind.RELATIVE_INVERSE:
+                aligner = DepthAligner(clip.height, clip.width, camera)
+                maps = aligner.watch(maps, hidden)
+            twin = assemble(
                 clip,
                 segmentation,
-                by.depth.depth(clip, frames, key_frames),
+                maps,
                 by.depth.kind,
                 captions,
                 camera,
                 self.settings.twin,
                 self._provenance(by),
             )
+            twin.depth_alignment = aligner.result() if aligner is not None else []
+        return twin
 
     def _provenance(self, by: Backends) -> Provenance:
         return Provenance(

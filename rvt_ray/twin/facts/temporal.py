@@ -213,14 +213,27 @@ def moving(view: View, m: Motion, *, want: bool) -> Table:
     return _with_ends(decided(rests, goes, rest - m.extent, reach - far), m)
 
 
+ALIGNED = 0.8
+"""Share of an object's frames whose depth must be comparable over time before its trend is read."""
+
+
 def _depth_trend(view: View, m: Motion, i: int, at: npt.NDArray[np.int64]) -> float:
     """Change of nearness from first to last sight: positive = nearer. Metric depth: log ratio of
-    distances. Relative depth is comparable inside one frame only, so the object is placed among the
-    others that do not move, in units of the frame's depth range; NaN when there are none."""
+    distances. Relative depth is comparable inside one frame only: it is read through the twin's alignment,
+    and is NaN where that does not fit at least `ALIGNED` of the frames. A twin without an alignment has the
+    object placed among the others that do not move, in units of the frame's depth range; NaN when there
+    are none."""
     t = view.tracks
     if t.depth_kind is DepthKind.METRIC:
         start, stop = ends(-t.near_side[i, at])
         return float(np.log(start / stop)) if start > 0 and stop > 0 else float("nan")
+    if t.near_over_time is not None:
+        line = t.near_over_time[i, at]
+        fits = np.isfinite(line)
+        if fits.mean() < ALIGNED:
+            return float("nan")
+        start, stop = ends(line[fits])
+        return stop - start
     calm = (m.extent <= view.settings.still_shift) & m.known
     calm[i] = False
     anchors = np.where(calm[:, None], t.near_side, np.nan)[:, at]

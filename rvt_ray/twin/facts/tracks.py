@@ -43,6 +43,9 @@ class TrackArrays:
         near_side: depth with bigger = nearer, whatever the twin's kind; NaN without depth.
         depth_span: half the spread (p10..p90) of the object's own depth.
         depth_scale: (frames,) spread of depth over all objects in the frame, the unit of depth margins.
+        near_over_time: `near_side` made comparable between frames by the twin's `depth_alignment`, in units
+            of the background's depth range; NaN on frames that no alignment fits; None where the twin has
+            no alignment at all.
         sx, sy: centroid in the coordinates of frame 0, camera motion removed.
         camera_scale: (frames,) how much the camera magnified since frame 0.
         camera_block: (frames,) int; frames of different blocks cannot be compared by position.
@@ -71,6 +74,7 @@ class TrackArrays:
     near_side: Floats
     depth_span: Floats
     depth_scale: Floats
+    near_over_time: Floats | None
     sx: Floats
     sy: Floats
     camera_offset: npt.NDArray[np.complex128]
@@ -116,6 +120,17 @@ def _camera(
     offset: npt.NDArray[np.complex128] = turn * np.cumsum(b / turn)
     shift = np.abs(offset) + np.abs(turn - 1) * diagonal / 4
     return offset, turn, np.cumsum(~known).astype(np.int64), np.asarray(shift, np.float64)
+
+
+def _over_time(twin: DigitalTwin, near_side: Floats) -> Floats | None:
+    if not twin.depth_alignment or twin.depth_kind is not DepthKind.RELATIVE_INVERSE:
+        return None
+    scale, shift = np.full(twin.num_frames, np.nan), np.full(twin.num_frames, np.nan)
+    for step in twin.depth_alignment:
+        if step.scale is not None and step.shift is not None:
+            scale[step.frame_idx], shift[step.frame_idx] = step.scale, step.shift
+    aligned: Floats = near_side * scale + shift
+    return aligned
 
 
 def track_arrays(twin: DigitalTwin, settings: FactSettings) -> TrackArrays:
@@ -185,6 +200,7 @@ def track_arrays(twin: DigitalTwin, settings: FactSettings) -> TrackArrays:
         near_side=near_side,
         depth_span=np.abs(p90 - p10) / 2,
         depth_scale=np.where(top > bottom, top - bottom, np.nan),
+        near_over_time=_over_time(twin, near_side),
         sx=np.empty(0),
         sy=np.empty(0),
         camera_offset=offset,
