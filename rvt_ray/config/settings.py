@@ -173,7 +173,7 @@ class QuerySettings(Settings):
 
     tasks: list[Task] = Field(default_factory=lambda: list(Task))
     levels: list[int] = Field(default_factory=lambda: [1, 2, 3, 4])
-    targets_per_clip: int = Field(default=4, ge=1)
+    targets_per_clip: int = Field(default=4, ge=1, description="things and groups that some program finds")
     samples_per_clip: int = Field(default=16, ge=1)
     no_target_share: float = Field(default=0.07, ge=0, le=0.5)
     paraphrases: int = Field(default=2, ge=0, le=5)

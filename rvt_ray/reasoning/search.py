@@ -53,9 +53,14 @@ def search(facts: Facts, config: QuerySettings, seed: int) -> list[Candidate]:
     rng = random.Random(int.from_bytes(digest[:8], "big"))
     lineages = Lineages(facts, config, rng)
     found: list[Candidate] = []
+    described = 0
     for rows in choose_targets(lineages.pool, config.targets_per_clip, rng):
+        if described == config.targets_per_clip:
+            break
+        before = len(found)
         for _ in range(LINEAGES):
             found += lineages.grow(rows)
+        described += len(found) > before
     wanted = round(len(found) * config.no_target_share / (1 - config.no_target_share))
     if found and config.no_target_share > 0:
         wanted = max(wanted, int(rng.random() < len(found) * config.no_target_share))

@@ -15,7 +15,9 @@ MAX_GROUP = 6
 
 
 def choose_targets(pool: Pool, count: int, rng: random.Random) -> list[int]:
-    """Target sets as bit masks of instance rows: single confirmed things, and about a quarter groups.
+    """All target sets as bit masks of instance rows, in the order in which to try them. Of the first `count`,
+    about a quarter are groups, the others single confirmed things; what is left over follows, for twins on
+    which some of the first cannot be described.
 
     Things are drawn so that rare kinds and sizes come as often as frequent ones. Groups are sets that one
     or two attributes pick out exactly.
@@ -23,9 +25,9 @@ def choose_targets(pool: Pool, count: int, rng: random.Random) -> list[int]:
     singles = _singles(pool, rng)
     groups = _groups(pool, rng)
     n_groups = min(len(groups), round(count * GROUP_SHARE))
-    chosen = singles[: count - n_groups]
-    chosen += groups[: count - len(chosen)]
-    return chosen
+    alone = min(len(singles), count - n_groups)
+    grouped = min(len(groups), count - alone)
+    return singles[:alone] + groups[:grouped] + singles[alone:] + groups[grouped : grouped + count]
 
 
 def _singles(pool: Pool, rng: random.Random) -> list[int]:
