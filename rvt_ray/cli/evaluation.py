@@ -122,6 +122,7 @@ def _options(args: argparse.Namespace, **more: Any) -> Any:
         skip_ends=args.skip_ends,
         idf=Path(args.idf) if args.idf else None,
         bert_model=args.bert_model,
+        bert_layer=args.bert_layer,
         baselines=names,
         plots=not args.no_plots,
         seed=args.seed,

@@ -109,6 +109,7 @@ def _add_scoring(command: argparse.ArgumentParser) -> None:
     command.add_argument("--skip-ends", action="store_true", help="DAVIS' protocol: no first and last frame")
     command.add_argument("--idf", metavar="FILE", help="frozen IDF table for CIDEr, of another evaluation")
     command.add_argument("--bert-model", metavar="MODEL", help="model for BERTScore (default: skipped)")
+    command.add_argument("--bert-layer", metavar="N", type=int, help="its layer (default: the last one)")
     command.add_argument("--baselines", metavar="A,B", help="which baselines to score ('' for none)")
     command.add_argument("--no-plots", action="store_true", help="no plots (they need matplotlib)")
     command.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap")

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from rvt_ray.evaluation import masks as mask_metrics
+from rvt_ray.evaluation.bert import BertScorer
 from rvt_ray.evaluation.boxes import score_boxes
 from rvt_ray.evaluation.predictions import Prediction
-from rvt_ray.evaluation.text import BertScorer, TextScorer
+from rvt_ray.evaluation.text import TextScorer
 from rvt_ray.evaluation.vqa import exact_match
 from rvt_ray.masks import rle
 from rvt_ray.records import ClipRecord, DigitalTwin, Sample, Task

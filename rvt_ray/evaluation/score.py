@@ -17,11 +17,12 @@ import pyarrow.parquet as pq
 
 from rvt_ray.corpus import Corpus
 from rvt_ray.evaluation.baselines import BASELINES, write_baseline
+from rvt_ray.evaluation.bert import BertScorer
 from rvt_ray.evaluation.breakdown import breakdown
 from rvt_ray.evaluation.metrics import SCORES_SCHEMA, Scorer
 from rvt_ray.evaluation.predictions import Issue, Predictions, count_issues
 from rvt_ray.evaluation.report import write_report
-from rvt_ray.evaluation.text import BertScorer, Idf, TextScorer
+from rvt_ray.evaluation.text import Idf, TextScorer
 from rvt_ray.evaluation.vqa import JUDGE_PROMPT_VERSION, Question, judge
 from rvt_ray.llm.base import Llm
 from rvt_ray.records import Task
@@ -43,6 +44,7 @@ class EvaluationOptions:
         idf: an IDF table to take instead of the corpus's own.
         judge: grades free answers; null: they are matched exactly like the others.
         bert_model: folder or name of BERTScore's model; null: BERTScore is skipped.
+        bert_layer: whose output it compares; null: the last one.
         baselines: scored beside the predictions, for comparison.
         plots: draw the page's plots (needs matplotlib).
         seed, draws: of the bootstrap; the seed also drives the random baseline.
@@ -53,6 +55,7 @@ class EvaluationOptions:
     idf: Path | None = None
     judge: Llm | None = None
     bert_model: str | None = None
+    bert_layer: int | None = None
     baselines: tuple[str, ...] = tuple(BASELINES)
     plots: bool = True
     seed: int = 0
@@ -92,7 +95,7 @@ def evaluate(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     idf = _idf(source, chosen)
-    bert = BertScorer(chosen.bert_model) if chosen.bert_model else None
+    bert = BertScorer(chosen.bert_model, chosen.bert_layer) if chosen.bert_model else None
     scorer = Scorer(chosen.skip_ends, TextScorer(idf) if idf else None, bert)
     scores = folder / "scores.parquet"
     samples, tally = _score_all(source, given, scorer, chosen.judge, scores)

@@ -1,4 +1,4 @@
-"""Text metrics for summaries: BLEU-4, ROUGE-L, CIDEr with a frozen IDF table, BERTScore with a given model.
+"""Text metrics for summaries: BLEU-4, ROUGE-L, CIDEr with a frozen IDF table.
 
 All are per sample and between 0 and 1, so that they can be averaged and resampled like any other metric.
 """
@@ -136,37 +136,3 @@ class Idf:
             dot = sum(min(b[g], c) * c * weight[g] ** 2 for g, c in a.items())
             scores.append(dot / (norm_a * norm_b) if norm_a and norm_b else 0.0)
         return penalty * sum(scores) / len(scores) if scores else float(not given)
-
-
-class BertScorer:
-    """BERTScore F1 with a given model; there is no default, since the value means nothing without its name.
-
-    Args:
-        model: a folder or name that the `bert-score` package can load.
-        num_layers: which layer; needed for models that the package does not know.
-
-    Raises:
-        MissingDependencyError: package or weights are absent.
-    """
-
-    def __init__(self, model: str, num_layers: int | None = None) -> None:
-        try:
-            from bert_score import BERTScorer
-        except ImportError as error:
-            raise MissingDependencyError(
-                "BERTScore needs the bert-score package: pip install bert-score"
-            ) from error
-        try:
-            self._scorer: Any = BERTScorer(model_type=model, num_layers=num_layers)
-        except (OSError, KeyError, ValueError) as error:
-            raise MissingDependencyError(
-                f"BERTScore cannot load {model!r}: {error}. Give a folder with the model's files"
-            ) from error
-        self.name = model
-
-    def score(self, reference: str, answer: str) -> float:
-        """F1 of one answer."""
-        if not answer.strip():
-            return 0.0
-        _, _, f1 = self._scorer.score([answer], [reference])
-        return float(f1[0])

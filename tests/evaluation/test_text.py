@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rvt_ray.errors import ConfigError, MissingDependencyError
-from rvt_ray.evaluation.text import BertScorer, Idf, TextScorer, words
+from rvt_ray.errors import ConfigError
+from rvt_ray.evaluation.text import Idf, TextScorer, words
 
 REFERENCES = ["The red ball rolls behind the sofa.", "A dog runs to the left.", "The ball stops."]
 IDF = Idf.build(REFERENCES)
@@ -66,14 +66,3 @@ def test_the_table_round_trips_and_its_digest_follows_its_content(tmp_path):
 
 def test_words_keep_what_distinguishes_and_drop_punctuation():
     assert words("The dog's tail, 2 balls — OK?") == ["the", "dog's", "tail", "2", "balls", "ok"]
-
-
-def test_bert_score_without_its_package_says_what_to_install():
-    try:
-        import bert_score  # noqa: F401
-    except ImportError:
-        with pytest.raises(MissingDependencyError, match="pip install bert-score"):
-            BertScorer("some-model")
-    else:
-        with pytest.raises(MissingDependencyError, match="cannot load"):
-            BertScorer("no/such-model")
