@@ -23,6 +23,8 @@ from rvt_ray.twin.facts import Facts
 from rvt_ray.twin.facts.logic import members
 
 LINEAGES = 2
+MORE_ROUNDS = 4
+"""Further trees per target on a twin with too few targets that can be described."""
 TRIES = 12
 
 
@@ -41,26 +43,30 @@ def search(facts: Facts, config: QuerySettings, seed: int) -> list[Candidate]:
 
     Args:
         facts: the facts of the twin.
-        config: `levels`, `targets_per_clip` and `no_target_share` are used here.
+        config: `levels`, `targets_per_clip`, `samples_per_clip` (where targets are few) and
+            `no_target_share` are used here.
         seed: of all choices.
 
     Returns:
-        Proven candidates, grouped by target: for each up to `LINEAGES` reasoning trees, each with at most
-        one program per level; then the no-target ones. No program occurs twice. A level that no program
-        reaches is left out, never filled.
+        Proven candidates: for each target up to `LINEAGES` reasoning trees (more where targets are few), each
+        with at most one program per level; then the no-target ones. No program occurs twice. A level that no
+        program reaches is left out, never filled.
     """
     digest = hashlib.sha256(f"{facts.twin.clip_id}|{seed}".encode()).digest()
     rng = random.Random(int.from_bytes(digest[:8], "big"))
     lineages = Lineages(facts, config, rng)
     found: list[Candidate] = []
-    described = 0
+    described: list[int] = []
     for rows in choose_targets(lineages.pool, config.targets_per_clip, rng):
-        if described == config.targets_per_clip:
+        if len(described) == config.targets_per_clip:
             break
-        before = len(found)
-        for _ in range(LINEAGES):
-            found += lineages.grow(rows)
-        described += len(found) > before
+        grown = [c for _ in range(LINEAGES) for c in lineages.grow(rows)]
+        found += grown
+        described += [rows] if grown else []
+    for _ in range(MORE_ROUNDS if len(described) < config.targets_per_clip else 0):
+        if len(found) >= config.samples_per_clip:
+            break
+        found += [c for rows in described for c in lineages.grow(rows)]
     wanted = round(len(found) * config.no_target_share / (1 - config.no_target_share))
     if found and config.no_target_share > 0:
         wanted = max(wanted, int(rng.random() < len(found) * config.no_target_share))
