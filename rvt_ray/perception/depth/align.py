@@ -28,7 +28,10 @@ MAX_RESIDUAL = 0.03
 _GRID = 64  # points along the longer side of all that the camera sees
 _RIM_PX = 4  # depth near an outline mixes both sides
 _MIN_POINTS = 60
-_MIN_INLIERS = 0.6
+_LEVELS = 12  # that the background's depth range is divided into
+_MIN_PER_LEVEL = 4
+_MIN_LEVELS = 4
+_LEVELS_THAT_FIT = 0.75  # share of them; a thing that moves unnoticed spoils a few
 _MAX_WORLD = 4.0  # frame sides; a camera that travels further is aligned on what it saw first
 _ROUNDS = 3
 
@@ -38,17 +41,16 @@ class DepthAligner:
 
     Args:
         height, width: of the maps.
-        camera: one step per frame of the clip. Frames on the two sides of an unknown step cannot be
-            compared: only the longest stretch of known steps is aligned.
+        camera: one step per frame of the clip. Unknown steps count as no motion: where that is wrong the
+            background does not fit.
     """
 
     def __init__(self, height: int, width: int, camera: Sequence[CameraStep]) -> None:
         self._height, self._width = height, width
         self._motion = cumulative_motion(camera, height, width)
-        self._stretch = np.cumsum([i > 0 and not step.known for i, step in enumerate(camera)])
+        self._world = self._grid()
         self._frames: list[int] = []
         self._points: list[npt.NDArray[np.float32]] = []
-        self._worlds: dict[int, npt.NDArray[np.float64]] = {}
 
     def watch(
         self, maps: Iterable[tuple[int, DepthMap]], hidden: Callable[[int], Mask | None]
@@ -65,8 +67,7 @@ class DepthAligner:
 
     def add(self, frame: int, depth: DepthMap, hidden: Mask | None = None) -> None:
         """Take the depth map of a frame into account; see `watch`."""
-        world = self._world(int(self._stretch[frame]))
-        x, y = (self._motion[frame] @ world)[:2].astype(np.float32)
+        x, y = (self._motion[frame] @ self._world)[:2].astype(np.float32)
         values = cv2.remap(
             depth.astype(np.float32),
             x[None],
@@ -83,37 +84,27 @@ class DepthAligner:
         self._points.append(values)
 
     def result(self) -> list[DepthStep]:
-        """One entry per frame that was added, ascending."""
-        steps = {f: DepthStep(frame_idx=f, scale=None, shift=None, residual=None) for f in self._frames}
-        if self._frames:
-            stretch = self._stretch[self._frames]
-            chosen = np.flatnonzero(stretch == np.bincount(stretch).argmax())
-            points = np.stack([self._points[i] for i in chosen]).astype(np.float64)
-            for i, (scale, shift, residual) in zip(chosen, align(points), strict=True):
-                steps[self._frames[i]] = DepthStep(
-                    frame_idx=self._frames[i],
-                    scale=_known(scale),
-                    shift=_known(shift),
-                    residual=_known(residual),
-                )
-        return [steps[frame] for frame in sorted(steps)]
+        """One entry per frame that was added, in that order."""
+        if not self._frames:
+            return []
+        found = align(np.stack(self._points).astype(np.float64))
+        return [
+            DepthStep(frame_idx=frame, scale=_known(scale), shift=_known(shift), residual=_known(residual))
+            for frame, (scale, shift, residual) in zip(self._frames, found, strict=True)
+        ]
 
-    def _world(self, stretch: int) -> Floats:
-        """Homogeneous grid points, shape (3, n), over all that the camera sees in this stretch, in pixels of
-        the clip's first frame."""
-        if stretch not in self._worlds:
-            h, w = self._height, self._width
-            corners = np.array([[0, w - 1, 0, w - 1], [0, 0, h - 1, h - 1], [1, 1, 1, 1]], np.float64)
-            seen = [np.linalg.inv(self._motion[i]) for i in np.flatnonzero(self._stretch == stretch)]
-            spots = np.concatenate([(m @ corners)[:2] for m in seen], axis=1)
-            first = (seen[0] @ corners)[:2].mean(axis=1)
-            reach = _MAX_WORLD / 2 * np.array([w, h])
-            low = np.maximum(spots.min(axis=1), first - reach)
-            high = np.minimum(spots.max(axis=1), first + reach)
-            pitch = max(float((high - low).max()) / _GRID, 1.0)
-            x, y = np.meshgrid(*(np.arange(a + pitch / 2, b, pitch) for a, b in zip(low, high, strict=True)))
-            self._worlds[stretch] = np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
-        return self._worlds[stretch]
+    def _grid(self) -> Floats:
+        """Homogeneous points, shape (3, n), over all that the camera sees, in pixels of the clip's first
+        frame."""
+        h, w = self._height, self._width
+        corners = np.array([[0, w - 1, 0, w - 1], [0, 0, h - 1, h - 1], [1, 1, 1, 1]], np.float64)
+        spots = np.concatenate([(np.linalg.inv(m) @ corners)[:2] for m in self._motion], axis=1)
+        reach = (_MAX_WORLD - 1) / 2 * np.array([w, h])
+        low = np.maximum(spots.min(axis=1), -reach)
+        high = np.minimum(spots.max(axis=1), np.array([w, h]) + reach)
+        pitch = max(float((high - low).max()) / _GRID, 1.0)
+        x, y = np.meshgrid(*(np.arange(a + pitch / 2, b, pitch) for a, b in zip(low, high, strict=True)))
+        return np.stack([x.ravel(), y.ravel(), np.ones(x.size)])
 
 
 def align(points: Floats) -> Floats:
@@ -155,36 +146,49 @@ def align(points: Floats) -> Floats:
 
 
 def _fit(x: Floats, y: Floats) -> tuple[float, float, float]:
-    """Scale > 0, shift and residual of a robust line from x to y; all NaN when there is too little to fit."""
+    """Scale > 0, shift and residual of a robust line from x to y; all NaN when there is too little to fit.
+
+    Every depth counts alike, however many points have it: a wall that fills the frame fixes no scale.
+    """
     nothing = (float("nan"),) * 3
     both = np.isfinite(x) & np.isfinite(y)
     if both.sum() < _MIN_POINTS:
         return nothing
     x, y = x[both], y[both]
-    low, middle, high = np.quantile(x, [0.1, 0.5, 0.9])
-    y_low, y_middle, y_high = np.quantile(y, [0.1, 0.5, 0.9])
-    unit = float(np.subtract(*np.quantile(y, [0.95, 0.05])))
-    if high - low <= 1e-6 * max(abs(middle), 1e-12) or unit <= 1e-6 * max(abs(y_middle), 1e-12):
-        return nothing  # a flat background fixes no scale
-    # The order of depths is kept, so quantiles correspond: a start that outliers hardly move.
-    scale = (y_high - y_low) / (high - low)
-    shift = y_middle - scale * middle
-    weight = np.ones_like(x)
-    for _ in range(12):
+    low, high = np.quantile(y, [0.02, 0.98])
+    unit = float(high - low)
+    if unit <= 1e-6 * float(np.abs(y).max()):
+        return nothing
+    level = np.clip((_LEVELS * (y - low) / unit).astype(int), 0, _LEVELS - 1)
+    count = np.bincount(level, minlength=_LEVELS)
+    levels = np.flatnonzero(count >= _MIN_PER_LEVEL)
+    if len(levels) < _MIN_LEVELS:
+        return nothing
+    middle = np.array([[np.median(a[level == k]) for k in levels] for a in (x, y)])
+    a, b = np.triu_indices(len(levels), 1)
+    run, rise = middle[:, b] - middle[:, a]
+    if not (run > 0).any():
+        return nothing
+    # Theil-Sen over the levels, then all points, those far from the line without a say.
+    scale = float(np.median(rise[run > 0] / run[run > 0]))
+    shift = float(np.median(middle[1] - scale * middle[0]))
+    alike = np.where(count >= _MIN_PER_LEVEL, 1 / np.maximum(count, 1), 0.0)[level]
+    for _ in range(8):
         error = y - scale * x - shift
-        spread = max(1.4826 * float(np.median(np.abs(error))), 1e-9 * unit)
-        weight = np.clip(1 - (error / (4 * spread)) ** 2, 0, None) ** 2
+        reach = max(6 * float(np.median(np.abs(error))), MAX_RESIDUAL * unit)
+        weight = alike * np.clip(1 - (error / reach) ** 2, 0, None) ** 2
+        if weight.sum() <= 0:
+            return nothing
         mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
         variance = float(weight @ (x - mean_x) ** 2)
         if variance <= 0:
             return nothing
         scale = float(weight @ ((x - mean_x) * (y - mean_y))) / variance
         shift = float(mean_y - scale * mean_x)
-    error = np.abs(y - scale * x - shift)
-    residual = float(np.median(error)) / unit
-    if scale <= 0 or np.mean(error <= 3 * MAX_RESIDUAL * unit) < _MIN_INLIERS:
-        return float("nan"), float("nan"), max(residual, 2 * MAX_RESIDUAL)
-    return scale, shift, residual
+    error = np.abs(y - scale * x - shift) / unit
+    by_level = [float(np.median(error[level == k])) for k in levels]
+    residual = float(np.quantile(by_level, _LEVELS_THAT_FIT))
+    return (scale, shift, residual) if scale > 0 else (scale, shift, max(residual, 1.0))
 
 
 def _median(lines: Floats) -> Floats:
