@@ -56,11 +56,11 @@ class Passes:
                 found[index] = proposals
         return found
 
-    def forward(self, linker: Linker, proposals: Mapping[int, Sequence[Proposal]]) -> tuple[Sights, Births]:
+    def forward(self, linker: Linker, proposals: Mapping[int, Sequence[Proposal]]) -> tuple[Sights, Starts]:
         """Follow every track from its birth to the clip's end, linking on key frames."""
         propagator = self._propagator(reverse=False)
         sights: Sights = {}
-        births: Births = {}
+        starts: Starts = {}
         for batch in _batches(self._in_order(), self._settings.frames_per_batch):
             if not propagator.ids and not any(index in proposals for index, _ in batch):
                 continue
@@ -68,39 +68,50 @@ class Passes:
                 seen = self._see(propagator.step(features))
                 for i, sight in seen.items():
                     sights[i][features.frame] = sight
+                linker.observe(features.frame, seen)
                 if features.frame not in proposals:
                     continue
                 decision = linker.key_frame(features.frame, proposals[features.frame], seen)
                 given = {**decision.corrected, **decision.born}
                 for i, sight in self._prompt(propagator, features, given).items():
                     sights.setdefault(i, {})[features.frame] = sight
-                births.update(decision.born)
+                for i, proposal in given.items():
+                    starts.setdefault(features.frame, {})[i] = proposal
                 propagator.drop(decision.ended)
-        return sights, births
+        return sights, starts
 
-    def backward(self, sights: Sights, births: Births) -> None:
-        """Follow every track back from its birth until it is gone; adds to `sights`."""
-        waiting = {i: proposal for i, proposal in births.items() if proposal.frame > 0}
+    def backward(self, sights: Sights, starts: Starts) -> None:
+        """Follow every track back from where it was given a mask; adds to `sights`.
+
+        A track is followed until it has been gone for a while, or until the forward pass knew it: what it
+        was lost on in between is filled.
+        """
+        waiting = {frame: dict(given) for frame, given in starts.items() if frame > 0}
         if not waiting:
             return
         propagator = self._propagator(reverse=True)
         gone: dict[int, int] = {}
-        for batch in self._backwards(max(p.frame for p in waiting.values()), propagator, waiting):
+        for batch in self._backwards(max(waiting), propagator, waiting):
             for features in reversed(self._encode(batch)):
+                done: list[int] = []
                 for i, sight in self._see(propagator.step(features)).items():
+                    known = sights[i].get(features.frame)
+                    if known is not None and rle.area(known.rle) > 0:
+                        done.append(i)
+                        continue
+                    gone[i] = gone.get(i, 0) + 1
                     if rle.area(sight.rle) > 0:
                         gone[i] = 0
-                        sights[i].setdefault(features.frame, sight)
-                    else:
-                        gone[i] = gone.get(i, 0) + 1
-                lost = [i for i, count in gone.items() if count >= self._settings.lost_frames]
-                propagator.drop(lost)
-                for i in lost:
-                    del gone[i]
-                now = {i: proposal for i, proposal in waiting.items() if proposal.frame == features.frame}
+                        sights[i][features.frame] = sight
+                    elif gone[i] >= self._settings.lost_frames:
+                        done.append(i)
+                propagator.drop(done)
+                for i in done:
+                    gone.pop(i, None)
+                now = waiting.pop(features.frame, {})
+                propagator.drop(now)  # a later start of the same track ends where an earlier one begins
                 self._prompt(propagator, features, now)
-                for i in now:
-                    del waiting[i]
+                gone.update(dict.fromkeys(now, 0))
 
     def _propagator(self, reverse: bool) -> Propagator:
         return Propagator(self._network, self._frames.num_frames, reverse, self._settings.objects_per_batch)
@@ -114,7 +125,7 @@ class Passes:
                 yield int(index), frame
 
     def _backwards(
-        self, start: int, propagator: Propagator, waiting: Mapping[int, Proposal]
+        self, start: int, propagator: Propagator, waiting: Mapping[int, object]
     ) -> Iterator[list[tuple[int, FrameArray]]]:
         """Batches of frames, the last batch first, each in ascending order; skips what nobody needs."""
         last = start
@@ -122,7 +133,7 @@ class Passes:
             if not propagator.ids:
                 if not waiting:
                     return
-                last = max(proposal.frame for proposal in waiting.values())
+                last = max(waiting)
             first = max(0, last - self._settings.window + 1)
             block = list(self._frames.frames_at(list(range(first, last + 1))))
             step = self._settings.frames_per_batch
@@ -166,7 +177,8 @@ class Passes:
         part[...] = cleaned[1:-1, 1:-1]
 
 
-Births = dict[int, Proposal]
+Starts = dict[int, dict[int, Proposal]]
+"""Frame -> track -> the mask that it was given there: births, and returns of what was lost."""
 
 
 def _batches(

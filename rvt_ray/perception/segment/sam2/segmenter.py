@@ -8,8 +8,8 @@ from pathlib import Path
 
 from rvt_ray.errors import ConfigError
 from rvt_ray.perception.base import Segmentation
+from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.perception.segment.sam2 import checkpoints
-from rvt_ray.perception.segment.sam2.link import KeyFrameLinker
 from rvt_ray.perception.segment.sam2.options import Sam2Options
 from rvt_ray.records import ClipRecord
 from rvt_ray.video.frames import FrameStream
@@ -86,17 +86,12 @@ class Sam2Segmenter:
         from rvt_ray.perception.segment.sam2.passes import Passes
 
         passes = Passes(self._network, frames, self._passes)
-        linker = KeyFrameLinker(
-            frames.height,
-            frames.width,
-            frames.num_frames,
-            max_objects=self._options.max_objects,
-            correct=self._options.correct,
-        )
+        links = LinkSettings(max_objects=self._options.max_objects, correct=self._options.correct)
+        linker = TrackLinker(frames.height, frames.width, frames.num_frames, links)
         proposals = passes.find(self._automatic, key_frames)
-        sights, births = passes.forward(linker, proposals)
+        sights, starts = passes.forward(linker, proposals)
         if self._options.reverse:
-            passes.backward(sights, births)
+            passes.backward(sights, starts)
         tracks = linker.finish(sights)
         log.debug(
             "clip %s: %d masks on %d key frames, %d followed, %d tracks",

@@ -13,10 +13,10 @@ import pytest
 
 from benchmarks.sam2_common import first_masks, moving_pictures
 from rvt_ray.masks import rle
+from rvt_ray.perception.linking import TrackLinker
 from rvt_ray.perception.proposals import KeyFrameDecision, Proposal
 from rvt_ray.perception.segment.sam2 import Sam2Options, Sam2Segmenter
 from rvt_ray.perception.segment.sam2.engine import Propagator
-from rvt_ray.perception.segment.sam2.link import KeyFrameLinker
 from rvt_ray.perception.segment.sam2.network import Network
 from rvt_ray.perception.segment.sam2.passes import Passes, PassSettings
 from rvt_ray.records import ClipRecord
@@ -125,8 +125,11 @@ def clip() -> ClipRecord:
     return ClipRecord.model_construct(**fields)
 
 
-class _Script(KeyFrameLinker):
+class _Script(TrackLinker):
     """Gives birth to what the script says, whatever was found."""
+
+    def observe(self, frame, seen):  # type: ignore[no-untyped-def]
+        assert all(sight.score is not None for sight in seen.values())
 
     def key_frame(self, frame, proposals, seen):  # type: ignore[no-untyped-def]
         return KeyFrameDecision(born={10 * frame + i: p for i, p in enumerate(proposals, 1)})
@@ -141,7 +144,7 @@ def test_every_track_reaches_from_the_first_to_the_last_frame(network: Network) 
     frames = CountingFrames(11)
     passes = Passes(network, frames, SETTINGS)
     proposals = {0: _proposals(0, 1), 6: _proposals(6, 2), 9: _proposals(9, 1)}
-    sights, births = passes.forward(_Script(HEIGHT, WIDTH, 11), proposals)
+    sights, starts = passes.forward(_Script(HEIGHT, WIDTH, 11), proposals)
     assert frames.windowed == list(range(11))
     assert {i: sorted(s) for i, s in sights.items()} == {
         1: list(range(11)),
@@ -150,7 +153,7 @@ def test_every_track_reaches_from_the_first_to_the_last_frame(network: Network) 
         91: [9, 10],
     }
     before = {i: dict(s) for i, s in sights.items()}
-    passes.backward(sights, births)
+    passes.backward(sights, starts)
     assert {i: sorted(s) for i, s in sights.items()} == {i: list(range(11)) for i in (1, 61, 62, 91)}
     for i, track in before.items():
         assert all(sights[i][t] == sight for t, sight in track.items()), "the forward pass was overwritten"
@@ -166,7 +169,7 @@ def test_the_backward_pass_ends_when_everything_is_gone(
     frames = CountingFrames(30)
     passes = Passes(network, frames, SETTINGS)
     proposals = {25: _proposals(25, 1), 4: _proposals(4, 1)}
-    sights, births = passes.forward(_Script(HEIGHT, WIDTH, 30), proposals)
+    sights, starts = passes.forward(_Script(HEIGHT, WIDTH, 30), proposals)
     step = Propagator.step
 
     def vanish(self: Propagator, features):  # type: ignore[no-untyped-def]
@@ -175,7 +178,7 @@ def test_the_backward_pass_ends_when_everything_is_gone(
         return tracked
 
     monkeypatch.setattr(Propagator, "step", vanish)
-    passes.backward(sights, births)
+    passes.backward(sights, starts)
     assert min(sights[251]) == 25
     assert set(frames.single) >= {25, 24, 23, 22, 4, 3, 2, 1}
     assert not set(frames.single) & set(range(6, 18)), "frames that nobody waits for were decoded"

@@ -1,12 +1,12 @@
-"""The linker of the sam2 segmenter."""
+"""The linker: ids that stay, whatever the masks do."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rvt_ray.masks import rle
+from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.perception.proposals import Proposal, Sight
-from rvt_ray.perception.segment.sam2.link import KeyFrameLinker
 from rvt_ray.records import Absence, TrackStatus
 
 HEIGHT, WIDTH = 60, 100
@@ -25,8 +25,8 @@ def proposal(
     return Proposal(frame, text, score, label, parent)
 
 
-def linker(num_frames: int = 20, **options: object) -> KeyFrameLinker:
-    return KeyFrameLinker(HEIGHT, WIDTH, num_frames, **options)  # type: ignore[arg-type]
+def linker(num_frames: int = 20, **options: object) -> TrackLinker:
+    return TrackLinker(HEIGHT, WIDTH, num_frames, LinkSettings(**options))  # type: ignore[arg-type]
 
 
 def still(text: str, frames: range, score: float = 0.9) -> dict[int, Sight]:
@@ -52,12 +52,13 @@ def test_a_mask_that_a_track_half_covers_is_not_new() -> None:
     assert list(decision.born.values()) == [proposal(10, beside)]
 
 
-def test_ids_are_never_reused_and_an_absent_track_is_remembered() -> None:
+def test_trap_8_a_lost_track_that_is_back_takes_up_its_id_and_is_given_its_mask() -> None:
     links = linker()
     first = box(10, 10, 20, 20)
     links.key_frame(0, [proposal(0, first)], {})
     decision = links.key_frame(5, [proposal(5, first)], {1: Sight(NOTHING, 0.1)})
-    assert list(decision.born) == [2], "an id was reused, or an unseen track took a mask"
+    assert decision.born == {}
+    assert list(decision.corrected) == [1], "nobody told the propagator that it is back"
     assert decision.ended == []
 
 

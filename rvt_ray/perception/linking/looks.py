@@ -1,0 +1,46 @@
+"""What a mask looks like: a colour histogram, small enough to remember for every track."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from rvt_ray.masks import rle
+from rvt_ray.masks.rle import Mask
+from rvt_ray.perception.segment.motion.assign import histogram
+from rvt_ray.perception.segment.motion.plate import quantise
+from rvt_ray.perception.segment.motion.spool import to_lab
+from rvt_ray.video.frames import FrameArray
+
+Colours = npt.NDArray[np.float32]
+"""Shares of 512 CIELAB bins (8 of lightness, 8 x 8 of colour), shape (512,), sum 1."""
+
+
+def colours(frame: FrameArray, masks: Sequence[Mask]) -> list[Colours]:
+    """The histogram of each mask.
+
+    Args:
+        frame: uint8 RGB, shape (height, width, 3).
+        masks: bool, shape (height, width), each with at least one pixel.
+    """
+    bins = quantise(to_lab(frame))
+    return [_coarse(bins[mask]) for mask in masks]
+
+
+def colours_of(frame: FrameArray, texts: Sequence[str]) -> list[Colours]:
+    """As `colours`, of run-length masks; one is decoded at a time."""
+    height, width = frame.shape[:2]
+    bins = quantise(to_lab(frame))
+    return [_coarse(bins[rle.decode(text, height, width)]) for text in texts]
+
+
+def alike(a: Colours | None, b: Colours | None) -> float | None:
+    """Histogram intersection, 0..1; null where one was not measured."""
+    return None if a is None or b is None else float(np.minimum(a, b).sum())
+
+
+def _coarse(bins: npt.NDArray[np.int32]) -> Colours:
+    fine = histogram(bins).reshape(8, 8, 2, 8, 2)
+    return np.asarray(fine.sum(axis=(2, 4)).ravel(), np.float32)
