@@ -13,8 +13,8 @@ from rvt_ray.gallery.palette import hex_colour
 from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.records import Tree
 
-BOX_WIDTH, LINE, PAD, GAP_X, GAP_Y = 236, 19, 12, 60, 30
-LABEL_LINE, MAX_CHARS = 18, 30
+BOX_WIDTH, LINE, PAD, GAP_X, GAP_Y = 290, 19, 12, 60, 30
+LABEL_LINE, MAX_CHARS = 18, 36
 
 
 @dataclass(frozen=True)
