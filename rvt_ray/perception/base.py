@@ -1,7 +1,8 @@
 """The protocols of perception: what a segmenter, a depth estimator and a captioner take and give.
 
 All are built by `rvt_ray.backends.build` from their `Options`, live in one worker for many clips, and must
-be deterministic for the same clip, options and seed.
+be deterministic for the same clip, options and seed. One that loads weights may name them, with their
+licence, in an attribute `weights: Sequence[ModelWeights]`; they stand in every twin that it had a part in.
 """
 
 from __future__ import annotations

@@ -142,15 +142,23 @@ class Funnel:
 
 @dataclass
 class ModelIds:
-    """Which models the rows name, with their counts."""
+    """Which models the rows name, with their counts, and the licences of their weights.
+
+    Attributes:
+        found: part -> model -> rows.
+        licenses: model -> licence, of perception's weights.
+    """
 
     found: dict[str, Counter[str]] = field(default_factory=dict)
+    licenses: dict[str, str] = field(default_factory=dict)
 
     def see_twin(self, table: pa.Table) -> None:
         """Count the backends of a twins table."""
         for provenance in table["provenance"].to_pylist():
             for part in ("segment", "depth", "caption"):
                 self.found.setdefault(part, Counter())[provenance[part]] += 1
+        for weights in table["weights"].to_pylist():
+            self.licenses.update({w["model"]: w["license"] for w in weights or ()})
 
     def see_samples(self, table: pa.Table) -> None:
         """Count the writers of a samples table."""
@@ -186,6 +194,7 @@ def build_manifest(
         "config": config.model_dump(mode="json"),
         "fingerprints": {str(stage): fingerprint(config, stage) for stage in BUILD_STAGES},
         "models": models.as_dict(),
+        "weights": dict(sorted(models.licenses.items())),
         "counts": asdict(conservation),
         "conservation": {law: left for law, left, _ in conservation.laws()},
         "funnel": funnel.as_dict(),

@@ -23,7 +23,15 @@ from rvt_ray.perception import segment as segment_room
 from rvt_ray.perception.base import Captioner, DepthEstimator, Segmentation, Segmenter
 from rvt_ray.perception.depth.align import DepthAligner
 from rvt_ray.perception.operators import estimate_camera
-from rvt_ray.records import ClipRecord, DepthKind, DigitalTwin, FailureCode, Provenance, Stage
+from rvt_ray.records import (
+    ClipRecord,
+    DepthKind,
+    DigitalTwin,
+    FailureCode,
+    ModelWeights,
+    Provenance,
+    Stage,
+)
 from rvt_ray.twin.assemble import assemble
 from rvt_ray.video.frames import FrameStream
 
@@ -49,6 +57,13 @@ class Backends:
     segmenter: Segmenter
     depth: DepthEstimator
     captioner: Captioner
+
+    def weights(self) -> list[ModelWeights]:
+        """What they loaded, as far as they say so."""
+        found: list[ModelWeights] = []
+        for part in (self.segmenter, self.depth, self.captioner):
+            found += getattr(part, "weights", ())
+        return found
 
 
 @dataclass
@@ -134,6 +149,7 @@ class Perception:
                 self._provenance(by),
             )
             twin.depth_alignment = aligner.result() if aligner is not None else []
+        twin.weights = by.weights()
         return twin
 
     def _provenance(self, by: Backends) -> Provenance:

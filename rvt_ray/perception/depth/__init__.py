@@ -2,5 +2,6 @@
 
 BACKENDS: dict[str, str] = {
     "annotations": "rvt_ray.perception.depth.annotations:AnnotationsDepth",
+    "depth_anything": "rvt_ray.perception.depth.depth_anything:DepthAnything",
     "none": "rvt_ray.perception.depth.none:NoDepth",
 }
