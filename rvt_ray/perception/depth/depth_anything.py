@@ -36,9 +36,8 @@ class DepthAnythingOptions(Options):
     """How to estimate depth.
 
     Attributes:
-        model: whose weights to take when `checkpoint` is not given. Only `small` is free for any use; the
-            weights of `base` and `large` are CC BY-NC 4.0.
-        checkpoint: folder in the layout of transformers; null: what `rvt-ray models pull` put here.
+        checkpoint: folder in the layout of transformers; null: the small weights, free for any use, that
+            `rvt-ray models pull` put here. The published base and large weights are CC BY-NC 4.0.
         license: of the weights in `checkpoint`, where the folder does not say; stands in every twin.
         frames: `all` of the clip, or its `key` frames only (cheaper; relations in depth then hold for key
             frames, and motion in depth is mostly unknown).
@@ -48,7 +47,6 @@ class DepthAnythingOptions(Options):
         dtype: `auto`: float16 on a GPU, float32 on a CPU.
     """
 
-    model: Literal["small", "base", "large"] = "small"
     checkpoint: str | None = None
     license: str | None = None
     frames: Literal["all", "key"] = "all"
@@ -101,7 +99,7 @@ class DepthAnything:
         """
         for package in ("torch", "transformers"):
             models.require_package(package, "depth backend 'depth_anything'", _INSTALL)
-        return checkpoints.find(options.checkpoint, options.model, options.license)
+        return checkpoints.find(options.checkpoint, options.license)
 
     def depth(
         self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]
