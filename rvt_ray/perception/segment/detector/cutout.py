@@ -1,0 +1,229 @@
+"""From a detector's box to a mask: GrabCut (Rother et al. 2004) in a crop around the box.
+
+GrabCut only knows colours. A white dog on a white road, or a wall seen through a bent arm, defeats it unless
+it is told more: where the thing was expected, and which pixels differ from the empty scene. Each hint may
+mislead too, so several cuts are made, and the one is taken that agrees best with the box (an independent
+witness: the detector looked at shapes), with the picture's edges, and with what was expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from rvt_ray.masks import clean as cleaning
+from rvt_ray.masks import geometry
+from rvt_ray.masks.rle import Box, Mask
+from rvt_ray.video.frames import FrameArray
+
+Marks = npt.NDArray[np.uint8]
+
+_MARGIN = 0.25  # of the box's sides: what is seen around it teaches the background's colours
+_SLACK = 0.05  # of the box's sides: a thing may stick out of its box so far
+_CROP_SIDE = 160  # GrabCut's time grows with the pixels; its outline is as good at this size
+_ROUNDS = 3
+_LEAST_FILL = 0.12  # of the box; a mask that holds less has lost the thing
+_MOST_FILL = 0.97  # of a box that has background around it; a mask that holds more found no outline
+_CHANGED_SHARE = 0.2  # of the box, from which change tells a thing from what is behind it
+_FAR = 0.08  # of the box's shorter side: so far from any change there is only background
+_CORE = 0.25  # of the box's sides: half sides of its middle
+_EDGE_WEIGHT = 0.5
+_PRIOR_WEIGHT = 0.5
+_CHANGE_WEIGHT = 0.15  # little: a plate may hold the ghost of a thing that hardly moved
+_ENOUGH_FIT = 0.75  # of a cut, from which no last resort is tried
+_GOOD_FIT = 0.3  # below, a mask says nothing about what is in the box
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A thing cut out of a frame.
+
+    Attributes:
+        mask: bool, shape of the frame.
+        fit: IoU of the mask's box with the box that was asked for.
+    """
+
+    mask: Mask
+    fit: float
+
+
+def cut_out(
+    frame: FrameArray,
+    box: Box,
+    prior: Mask | None = None,
+    changed: Mask | None = None,
+    taken: Mask | None = None,
+) -> Cut | None:
+    """The thing in a box.
+
+    Args:
+        frame: RGB (height, width, 3).
+        box: x, y, w, h in its pixels.
+        prior: where the thing is expected (carried from another frame).
+        changed: pixels that differ from the empty scene; null: not known.
+        taken: pixels that surely belong to other things.
+
+    Returns:
+        The best of the cuts; None where no outline can be found.
+    """
+    height, width = frame.shape[:2]
+    x, y, w, h = box
+    left, top = max(round(x - _MARGIN * w), 0), max(round(y - _MARGIN * h), 0)
+    right, bottom = min(round(x + w * (1 + _MARGIN)), width), min(round(y + h * (1 + _MARGIN)), height)
+    if right - left < 4 or bottom - top < 4:
+        return None
+    window = slice(top, bottom), slice(left, right)
+    scale = min(1.0, _CROP_SIDE / max(right - left, bottom - top))
+    crop = np.ascontiguousarray(frame[window][:, :, ::-1])
+    if scale < 1.0:
+        crop = np.asarray(cv2.resize(crop, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA))
+    rows, columns = crop.shape[:2]
+    sx, sy = columns / (right - left), rows / (bottom - top)
+    inner = ((x - left) * sx, (y - top) * sy, w * sx, h * sy)
+    expected, differs, others = (
+        None if m is None else geometry.resize(m[window], rows, columns) for m in (prior, changed, taken)
+    )
+    edges = edge_ranks(crop)
+    best: tuple[float, Mask, float] | None = None
+    for needed, marks in guesses((rows, columns), inner, expected, differs, others):
+        if not needed and best is not None and best[2] >= _ENOUGH_FIT:
+            continue
+        found = _cut(crop, marks)
+        if found is None or not _plausible(found, marks, inner):
+            continue
+        found_box = geometry.box(found)
+        fit = 0.0 if found_box is None else box_iou(found_box, _clipped(inner, rows, columns))
+        worth = fit + _EDGE_WEIGHT * edge_share(found, edges)
+        if expected is not None:
+            worth += _PRIOR_WEIGHT * _iou(found, expected)
+        if differs is not None:
+            worth += _CHANGE_WEIGHT * _iou(found, differs & (marks != cv2.GC_BGD))
+        if fit >= _GOOD_FIT and (best is None or worth > best[0]):
+            best = worth, found, fit
+    if best is None:
+        return None
+    mask = np.zeros((height, width), np.bool_)
+    mask[window] = _enlarged(best[1], bottom - top, right - left)
+    if taken is not None:
+        mask &= ~taken
+    return Cut(mask, best[2]) if mask.any() else None
+
+
+def guesses(
+    shape: tuple[int, int], box: Box, prior: Mask | None, changed: Mask | None, taken: Mask | None
+) -> Iterator[tuple[bool, Marks]]:
+    """GrabCut's marks to start from, uint8 of shape (rows, columns), one array per hint that there is: nothing
+    but the box, what changed, what was expected. Marked as not needed, the last resort: that the middle of the
+    box is the thing."""
+    rows, columns = shape
+    x, y, w, h = box
+    x0, y0 = max(round(x - _SLACK * w), 0), max(round(y - _SLACK * h), 0)
+    x1, y1 = min(round(x + w * (1 + _SLACK)), columns), min(round(y + h * (1 + _SLACK)), rows)
+    inside = slice(y0, y1), slice(x0, x1)
+    plain = np.full(shape, cv2.GC_BGD, np.uint8)
+    plain[inside] = cv2.GC_PR_FGD
+    hints = [plain]
+    if changed is not None and changed[inside].mean() >= _CHANGED_SHARE:
+        marks = np.full(shape, cv2.GC_BGD, np.uint8)
+        near = geometry.dilate(changed, max(2, round(_FAR * min(w, h))))
+        part = np.where(near[inside], cv2.GC_PR_BGD, cv2.GC_BGD)
+        marks[inside] = np.where(changed[inside], cv2.GC_PR_FGD, part)
+        core = geometry.erode(changed, 1)
+        marks[inside][core[inside]] = cv2.GC_FGD
+        hints.append(marks)
+    if prior is not None and prior[inside].any():
+        reach = max(2, round(0.1 * min(w, h)))
+        marks = np.full(shape, cv2.GC_BGD, np.uint8)
+        near = geometry.dilate(prior, reach)
+        marks[inside] = np.where(near[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
+        marks[inside][geometry.erode(prior, reach)[inside]] = cv2.GC_FGD
+        if changed is not None:
+            marks[inside][(changed & near)[inside]] = cv2.GC_PR_FGD
+        hints.append(marks)
+    middle = plain.copy()
+    cx, cy, rx, ry = x + w / 2, y + h / 2, _CORE * w, _CORE * h
+    middle[max(round(cy - ry), 0) : round(cy + ry) + 1, max(round(cx - rx), 0) : round(cx + rx) + 1] = (
+        cv2.GC_FGD
+    )
+    for marks in [*hints, middle]:
+        if taken is not None:
+            marks[taken] = cv2.GC_BGD
+        yield marks is not middle, marks
+
+
+def edge_ranks(crop: FrameArray) -> npt.NDArray[np.float32]:
+    """How strong the strongest edge around each pixel is, as its rank among the picture's pixels, 0..1."""
+    smooth = cv2.GaussianBlur(crop, (3, 3), 0).astype(np.float32)
+    strength = np.zeros(crop.shape[:2], np.float32)
+    for channel in range(3):
+        dx = cv2.Sobel(smooth[..., channel], cv2.CV_32F, 1, 0)
+        dy = cv2.Sobel(smooth[..., channel], cv2.CV_32F, 0, 1)
+        strength = np.maximum(strength, np.hypot(dx, dy))
+    strength = np.asarray(cv2.dilate(strength, np.ones((3, 3), np.uint8)))
+    order = np.sort(strength.ravel())
+    ranks = np.searchsorted(order, strength.ravel(), side="left") / order.size
+    return ranks.reshape(strength.shape).astype(np.float32)
+
+
+def edge_share(mask: Mask, ranks: npt.NDArray[np.float32]) -> float:
+    """Mean edge rank along a mask's outline, 0..1; outlines along the crop's border don't count."""
+    outline = geometry.boundary(mask)
+    outline[[0, -1]] = False
+    outline[:, [0, -1]] = False
+    return float(ranks[outline].mean()) if outline.any() else 0.0
+
+
+def tidy(mask: Mask) -> Mask:
+    """Without specks, hairs and pinholes: opened a little, small pieces dropped, small holes filled."""
+    opened = cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)) > 0
+    padded = np.pad(opened if opened.any() else mask, 1)
+    return cleaning.clean(padded, min_share=0.15, max_hole_share=0.05)[1:-1, 1:-1]
+
+
+def box_iou(a: Box, b: Box) -> float:
+    """IoU of two boxes x, y, w, h."""
+    across = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    down = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    shared = max(across, 0.0) * max(down, 0.0)
+    return shared / (a[2] * a[3] + b[2] * b[3] - shared)
+
+
+def _cut(crop: FrameArray, marks: Marks) -> Mask | None:
+    thing = int(((marks == cv2.GC_FGD) | (marks == cv2.GC_PR_FGD)).sum())
+    if thing < 20 or marks.size - thing < 20:  # too little to learn five colour clusters of each side from
+        return None
+    cv2.setRNGSeed(1)  # its k-means draws from OpenCV's own generator: the same input gives the same mask
+    out = marks.copy()
+    try:
+        cv2.grabCut(crop, out, None, np.zeros((1, 65)), np.zeros((1, 65)), _ROUNDS, cv2.GC_INIT_WITH_MASK)
+    except cv2.error:  # all pixels of one side have the same colour
+        return None
+    return tidy((out == cv2.GC_FGD) | (out == cv2.GC_PR_FGD))
+
+
+def _plausible(mask: Mask, marks: Marks, box: Box) -> bool:
+    fill = float(mask.sum()) / max(box[2] * box[3], 1.0)
+    surrounded = float((marks == cv2.GC_BGD).mean()) > 0.05
+    return fill >= _LEAST_FILL and not (fill > _MOST_FILL and surrounded)
+
+
+def _clipped(box: Box, rows: int, columns: int) -> Box:
+    x, y = max(box[0], 0.0), max(box[1], 0.0)
+    return x, y, min(box[0] + box[2], columns) - x, min(box[1] + box[3], rows) - y
+
+
+def _iou(a: Mask, b: Mask) -> float:
+    union = int((a | b).sum())
+    return int((a & b).sum()) / union if union else 0.0
+
+
+def _enlarged(mask: Mask, height: int, width: int) -> Mask:
+    """A crop's mask at the frame's scale, its outline smoothed rather than blocky."""
+    if mask.shape == (height, width):
+        return mask
+    soft = cv2.GaussianBlur(mask.astype(np.float32), (3, 3), 0)
+    return np.asarray(cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5

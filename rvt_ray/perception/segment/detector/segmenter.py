@@ -1,0 +1,133 @@
+"""The `detector` segmenter: boxes of an ONNX detector, cut out by GrabCut, carried by optical flow.
+
+The clip is read once into small frames on disk, from which camera path and clean plates are made (as the
+`motion` segmenter does), and once more for the detector. Memory does not grow with the clip but by run-length
+masks. Needs neither a GPU nor torch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from rvt_ray.masks import rle
+from rvt_ray.perception.base import Segmentation, TrackDraft
+from rvt_ray.perception.onnx import digest, locate
+from rvt_ray.perception.segment.detector.follow import Follow
+from rvt_ray.perception.segment.detector.link import DetectionLinker
+from rvt_ray.perception.segment.detector.options import DetectorOptions
+from rvt_ray.perception.segment.detector.yolox import ORIGIN, Detector, Yolox
+from rvt_ray.perception.segment.motion.shot import Shot
+from rvt_ray.perception.segment.motion.spool import Spool
+from rvt_ray.records import ClipRecord
+from rvt_ray.video.frames import FrameStream
+
+log = logging.getLogger(__name__)
+
+_WHAT = "perceive.segment.options"
+
+
+class DetectorSegmenter:
+    """See docs/cpu_tier.md. Deterministic.
+
+    Args:
+        detector: another detector than the configured one; needs no weights then.
+
+    Raises:
+        MissingDependencyError: the weights are not on this machine.
+        ConfigError: the weights are corrupt, or not a YOLOX model.
+    """
+
+    Options = DetectorOptions
+
+    def __init__(self, options: DetectorOptions | None = None, detector: Detector | None = None) -> None:
+        self._options = options or DetectorOptions()
+        if detector is None:
+            path, detector = self._load(self._options)
+            self.name = f"detector:{path.stem}@{digest(path)}"
+        else:
+            self.name = f"detector:{type(detector).__name__}"
+        self._detector = detector
+
+    @staticmethod
+    def _load(options: DetectorOptions) -> tuple[Path, Yolox]:
+        path = locate(options.models, options.file, _WHAT, ORIGIN)
+        return path, Yolox(path, options.min_score, options.tiles, _WHAT)
+
+    @classmethod
+    def preflight(cls, options: DetectorOptions) -> None:
+        """Whether the weights are there and run; they are small, so they are tried.
+
+        Raises:
+            MissingDependencyError, ConfigError: as the constructor.
+        """
+        cls._load(options)
+
+    def segment(self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]) -> Segmentation:
+        """See `rvt_ray.perception.base.Segmenter`."""
+        o = self._options
+        looks = choose_looks(frames.pts_s, key_frames, o.look_interval_s)
+        with Spool() as spool:
+            shot = Shot(frames, spool, o.working_side, o.plate_samples)
+            linker = DetectionLinker(
+                frames.pts_s,
+                shot.height,
+                shot.width,
+                looks,
+                birth_score=o.birth_score,
+                confirm_score=o.confirm_score,
+                confirm_looks=o.confirm_looks,
+                same_iou=o.same_iou,
+                known_iou=o.known_iou,
+                lost_s=o.lost_s,
+                max_objects=o.max_objects,
+            )
+            follow = Follow(shot, spool, self._detector, linker, frames.pts_s, o.lost_s)
+            for index, frame in frames.frames_at(looks):
+                follow.look(index, frame)
+            tracks = linker.finish(follow.tracks)
+            size = (shot.height, shot.width)
+        log.debug(
+            "clip %s: %d looks, %d followed, %d tracks",
+            clip.clip_id,
+            len(looks),
+            len(follow.tracks),
+            len(tracks),
+        )
+        return Segmentation(
+            [enlarge(track, size, (clip.height, clip.width)) for track in tracks], list(key_frames)
+        )
+
+
+def choose_looks(pts_s: npt.NDArray[np.float64], key_frames: Sequence[int], interval_s: float) -> list[int]:
+    """The frames to look at: the key frames, the last frame, and between them no gap of more than `interval_s`
+    (or one frame)."""
+    fixed = sorted({0, *key_frames, len(pts_s) - 1})
+    looks = [fixed[0]]
+    for stop in fixed[1:]:
+        for t in range(looks[-1] + 1, stop):
+            if pts_s[t + 1] - pts_s[looks[-1]] > interval_s + 1e-6:
+                looks.append(t)
+        looks.append(stop)
+    return looks
+
+
+def enlarge(track: TrackDraft, small: tuple[int, int], large: tuple[int, int]) -> TrackDraft:
+    """The track with its masks at another size (height, width), outlines smoothed rather than blocky."""
+    if small == large:
+        return track
+    nothing = rle.empty(*large)
+    texts = []
+    for text in track.rle:
+        if rle.area(text) == 0:
+            texts.append(nothing)
+            continue
+        soft = cv2.GaussianBlur(rle.decode(text, *small).astype(np.float32), (3, 3), 0)
+        texts.append(rle.encode(cv2.resize(soft, large[::-1], interpolation=cv2.INTER_LINEAR) > 0.5))
+    return replace(track, rle=texts)
