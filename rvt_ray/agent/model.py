@@ -13,7 +13,7 @@ from rvt_ray.agent.sketch import shown_ids, sketch
 from rvt_ray.agent.trace import JudgementMade
 from rvt_ray.agent.view import TwinView
 from rvt_ray.llm.base import Finish, Llm, LlmReply, LlmRequest
-from rvt_ray.queries.prompting import load_prompt
+from rvt_ray.llm.prompting import load_prompt
 from rvt_ray.records import Attribute, DigitalTwin, Task
 from rvt_ray.twin.facts import CATALOGUE
 

@@ -68,7 +68,7 @@ def test_the_sketch_grows_with_things_up_to_a_bound_and_not_with_frames() -> Non
 
 def test_prompts_show_the_model_every_predicate_and_an_example_that_is_a_plan() -> None:
     from rvt_ray.agent.model import predicates_text
-    from rvt_ray.queries.prompting import load_prompt
+    from rvt_ray.llm.prompting import load_prompt
     from rvt_ray.twin.facts import CATALOGUE
 
     lines = predicates_text().splitlines()

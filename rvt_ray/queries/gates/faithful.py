@@ -7,13 +7,14 @@ import random
 import string
 
 from rvt_ray.llm.base import Finish, Llm, LlmRequest
+from rvt_ray.llm.prompting import load_prompt
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.base import Finding, not_run, passed, refused
 from rvt_ray.queries.knowledge import Knowledge
-from rvt_ray.queries.prompting import load_prompt
 from rvt_ray.twin.facts import CATALOGUE
 from rvt_ray.twin.facts.facts import SCOPE_WORDS
 
+_PACKAGE = "rvt_ray.queries"
 MAX_NOTES = 60
 MAX_THINGS = 20
 _TEMPERATURE = 0.4
@@ -35,7 +36,7 @@ async def check_faithful(
         letters = dict(zip(rng.sample(ids, len(ids)), string.ascii_uppercase, strict=False))
         wanted = {letters[i] for i in draft.candidate.target_ids}
         request = LlmRequest(
-            messages=load_prompt("faithful").messages(
+            messages=load_prompt("faithful", _PACKAGE).messages(
                 letters=", ".join(sorted(letters.values())),
                 notes="\n".join(_notes(know, draft, letters, rng)),
                 query=query,

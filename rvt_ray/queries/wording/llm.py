@@ -10,15 +10,16 @@ from typing import Any
 
 from rvt_ray.config.settings import GenerateSettings
 from rvt_ray.llm.base import Finish, Llm, LlmReply, LlmRequest
+from rvt_ray.llm.prompting import Prompt, load_prompt
 from rvt_ray.queries import english
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.form import MAX_WORDS
 from rvt_ray.queries.knowledge import Knowledge
-from rvt_ray.queries.prompting import Prompt, load_prompt
 from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.template import TemplateWriter, Words
 from rvt_ray.records import Task
 
+_PACKAGE = "rvt_ray.queries"
 _MIN_CHARS = 16  # a very small model would close the string after a word
 _MAX_CHARS = 320
 _MAX_FORBIDDEN = 14
@@ -106,7 +107,7 @@ class LlmWriter:
             "required": ["task"],
             "additionalProperties": False,
         }
-        reply = await self._ask(load_prompt("task_choice"), schema, 32, clue=clue, options=options)
+        reply = await self._ask(load_prompt("task_choice", _PACKAGE), schema, 32, clue=clue, options=options)
         chosen = reply.data.get("task") if isinstance(reply.data, dict) else None
         return next((t for t in tasks if t == chosen), fallback)
 
@@ -147,7 +148,7 @@ class LlmWriter:
 
     def _prompt(self, draft: Draft) -> Prompt:
         rewrite = self._settings.llm.style == "rewrite"
-        return load_prompt("rewrite" if rewrite else f"wording_{draft.task}")
+        return load_prompt("rewrite" if rewrite else f"wording_{draft.task}", _PACKAGE)
 
     async def _ask(
         self, prompt: Prompt, schema: dict[str, Any], max_tokens: int, **slots: object

@@ -36,7 +36,7 @@ class Prompt:
 
 
 @cache
-def load_prompt(name: str, package: str = "rvt_ray.queries") -> Prompt:
+def load_prompt(name: str, package: str) -> Prompt:
     """Read `prompts/<name>.md` of a room.
 
     Raises:
