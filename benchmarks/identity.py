@@ -2,11 +2,11 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.identity --scenes 20
 
-A simulated segmenter (benchmarks/identity_sim.py) gives true masks with drops, splits, merges, false masks and
-jitter at stated rates, on rendered scenes with crossings, long occlusions and entries, and on the schoolgirls
-clip where it is at hand. Twice: by masks alone, every frame a key frame; and as the sam2 segmenter works,
-found on key frames and propagated in between. Scores are means over clips; switches and fragmentations are
-sums.
+A simulated segmenter (benchmarks/identity_sim.py) gives true masks with drops, splits, merges, false masks
+and jitter, at stated rates, on rendered scenes with crossings, long occlusions and entries, and on the
+schoolgirls clip where it is at hand. Twice: by masks alone, every frame a key frame; and as the sam2
+segmenter works, found on key frames and propagated in between. Scores are means over clips; switches and
+fragmentations are sums.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from benchmarks.identity_scenes import Tracks, TrueMasks, rendered, schoolgirls
 from benchmarks.identity_sim import Rates, Simulated, by_masks, present, propagated
 from rvt_ray.evaluation.identity import IdentityScores, identity_scores
 from rvt_ray.masks import rle
-from rvt_ray.perception.linking import TrackLinker
+from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.records import TrackStatus
 
 KEY_EVERY = 6
+BRIDGE = 5
 RATES = {
-    "10 % drops": Rates(drop=0.1, split=0, merge=0, false=0),
+    "drops 10 %": Rates(drop=0.1, split=0, merge=0, false=0, jitter=0),
     "everything": Rates(),
     "twice that": Rates(drop=0.2, split=0.1, merge=0.1, false=1.0),
 }
@@ -58,7 +59,9 @@ class Total:
 
 def ours(sim: Simulated, key_every: int | None) -> Tracks:
     """Confirmed tracks of our linker."""
-    linker = TrackLinker(sim.height, sim.width, sim.truth.num_frames)
+    linker = TrackLinker(
+        sim.height, sim.width, sim.truth.num_frames, LinkSettings(bridge=BRIDGE if key_every is None else 0)
+    )
     sights = by_masks(sim, linker) if key_every is None else propagated(sim, linker, key_every)
     drafts = [d for d in linker.finish(sights) if d.status is not TrackStatus.UNCERTAIN]
     return {

@@ -34,7 +34,8 @@ class Rates:
         split: share of objects that are found in two pieces.
         merge: share of touching pairs that are found as one.
         false: masks of nothing per frame.
-        jitter: pixels by which masks are moved and grown or shrunk, at most.
+        jitter: pixels by which masks are moved and grown or shrunk, at most; never more than a twentieth of
+            the root of their area.
         forget: frames of absence after which propagation does not find an object again by itself.
     """
 
@@ -42,7 +43,7 @@ class Rates:
     split: float = 0.05
     merge: float = 0.05
     false: float = 0.5
-    jitter: int = 1
+    jitter: float = 1.0
     forget: int = 7
 
 
@@ -99,15 +100,14 @@ class Simulated:
         return bool(self._rng(3, i, interval, int(reverse)).random() < self.rates.drop)
 
     def _jittered(self, mask: Mask, rng: np.random.Generator) -> Mask:
-        j = self.rates.jitter
-        dx, dy, grow = (int(v) for v in rng.integers(-j, j + 1, 3))
-        moved = cv2.warpAffine(
-            mask.astype(np.uint8), np.array([[1, 0, dx], [0, 1, dy]], np.float32), mask.shape[::-1]
-        )
-        if grow:
-            kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * abs(grow) + 1,) * 2)
-            moved = (cv2.dilate if grow > 0 else cv2.erode)(moved, kernel)
-        return np.asarray(moved > 0) if moved.any() else mask
+        most = min(self.rates.jitter, 0.05 * float(np.sqrt(mask.sum())))
+        dx, dy, grow = (float(v) for v in rng.uniform(-most, most, 3))
+        # Distance to the outline, positive inside: moved by parts of a pixel, cut at another level.
+        depth = cv2.distanceTransform(mask.astype(np.uint8), cv2.DIST_L2, 5)
+        depth -= cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 5)
+        shift = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
+        moved = cv2.warpAffine(depth, shift, mask.shape[::-1], borderMode=cv2.BORDER_REPLICATE) > -grow
+        return np.asarray(moved) if moved.any() else mask
 
     def _blob(self, rng: np.random.Generator) -> Mask:
         mask = np.zeros((self.height, self.width), np.uint8)

@@ -8,6 +8,7 @@ import numpy as np
 
 from rvt_ray.masks import rle
 from rvt_ray.perception.base import TrackDraft
+from rvt_ray.perception.linking.bridge import bridge_gaps
 from rvt_ray.perception.linking.memory import TrackMemory
 from rvt_ray.perception.linking.settings import LinkSettings
 from rvt_ray.perception.proposals import Sight
@@ -49,6 +50,8 @@ class Judge:
             if present and self._survived(i, sights, present):
                 kept[i] = present
         into = self._merge(kept)
+        if self._settings.bridge:
+            bridge_gaps(kept, self._settings.bridge, self._height, self._width)
         return [self._draft(i, kept, into) for i in sorted(kept)]
 
     def _survived(self, i: int, sights: Mapping[int, Sight], present: Sights) -> bool:

@@ -36,9 +36,16 @@ def colours_of(frame: FrameArray, texts: Sequence[str]) -> list[Colours]:
     return [_coarse(bins[rle.decode(text, height, width)]) for text in texts]
 
 
-def alike(a: Colours | None, b: Colours | None) -> float | None:
-    """Histogram intersection, 0..1; null where one was not measured."""
-    return None if a is None or b is None else float(np.minimum(a, b).sum())
+def alike(whole: Colours | None, part: Colours | None, slack: float = 1.0) -> float | None:
+    """Histogram intersection, 0..1; null where one was not measured.
+
+    Args:
+        slack: how many times the share of a colour may be larger in `part`: what is seen of a thing that is half
+            hidden may be its one red corner.
+    """
+    if whole is None or part is None:
+        return None
+    return float(np.minimum(slack * whole, part).sum())
 
 
 def _coarse(bins: npt.NDArray[np.int32]) -> Colours:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ from rvt_ray.perception.proposals import Proposal
 _LEARN_SPEED = 0.4
 _LEARN_COLOURS = 0.2
 _DAMPING = 0.95  # of the speed, per frame: what cannot be seen may stop
-_STEADY = 1.3  # a mask whose area changed by more says little about motion: something covers or uncovers it
+_STEADY = 1.3  # a mask whose area changed by more is being covered or uncovered: its centre says little
 _EDGE_PX = 1.0
 
 
@@ -44,8 +45,10 @@ class TrackMemory:
         label, label_score: the surest word of a detector for it.
         parent: the track that it is a part of.
         last_seen: frame of `mask`, the last one with a pixel.
+        box: of `mask`.
         centre, speed: x, y in pixels, and pixels per frame.
         usual_area: pixels, slow to forget: a half-hidden thing is still as large.
+        whole: it was seen clear of the frame's border; else `usual_area` is only the least that it can be.
         colours: slow to forget; null: never measured.
         looked, found: key frames on which it should have been found, and was.
         missed: looks in a row on which it was neither found nor propagated.
@@ -62,7 +65,8 @@ class TrackMemory:
     centre: tuple[float, float]
     usual_area: float
     area: float
-    at_edge: bool
+    box: rle.Box
+    whole: bool
     parent: int | None = None
     speed: tuple[float, float] = (0.0, 0.0)
     colours: Colours | None = None
@@ -82,6 +86,7 @@ class TrackMemory:
         if centre is None:
             raise ValueError(f"frame {proposal.frame}: a proposal has no pixel; leave empty masks out")
         area = float(rle.area(proposal.rle))
+        box = _box(proposal.rle, height, width)
         return cls(
             born=proposal.frame,
             label=proposal.label,
@@ -91,7 +96,8 @@ class TrackMemory:
             centre=centre,
             usual_area=area,
             area=area,
-            at_edge=_at_edge(proposal.rle, height, width),
+            box=box,
+            whole=not at_edge(box, height, width),
             colours=proposal.colours,
         )
 
@@ -107,20 +113,26 @@ class TrackMemory:
             return
         area = float(rle.area(text))
         gap = frame - self.last_seen
-        at_edge = _at_edge(text, height, width)
-        change = max(area, self.area) / min(area, self.area)
-        # A thing that slides out of the picture, or behind something, moves its centre at another pace.
-        if gap > 0 and change <= _STEADY**gap and not (at_edge or self.at_edge):
+        box = _box(text, height, width)
+        if gap > 0:
             share = _LEARN_SPEED if self._steps else 1.0
-            now = [(b - a) / gap for a, b in zip(self.centre, centre, strict=True)]
-            self.speed = tuple(  # type: ignore[assignment]
-                (1 - share) * v + share * n for v, n in zip(self.speed, now, strict=True)
+            steady = max(area, self.area) <= _STEADY**gap * min(area, self.area)
+            moved = [
+                _moved(self.box[k::2], box[k::2], centre[k] - self.centre[k], steady, (width, height)[k])
+                for k in (0, 1)
+            ]
+            self.speed = (
+                (1 - share) * self.speed[0] + share * moved[0] / gap,
+                (1 - share) * self.speed[1] + share * moved[1] / gap,
             )
             self._steps += 1
         learn = 0.3 if area > self.usual_area else 0.05
+        if not self.whole:
+            learn = 1.0 if area > self.usual_area else 0.0
         self.usual_area += learn * (area - self.usual_area)
-        self.mask, self.area, self.centre = text, area, centre
-        self.last_seen, self.at_edge = frame, at_edge
+        self.whole |= not at_edge(box, height, width)
+        self.mask, self.area, self.centre, self.box = text, area, centre, box
+        self.last_seen = frame
 
     def recognise(self, proposal: Proposal) -> None:
         """Take in what a proposal that is this track says of it."""
@@ -161,9 +173,31 @@ def shifted(text: str, dx: int, dy: int, height: int, width: int) -> str:
     return rle.encode(moved)
 
 
-def _at_edge(text: str, height: int, width: int) -> bool:
-    box = rle.bbox(text, height, width)
-    if box is None:
-        return False
+def at_edge(box: rle.Box, height: int, width: int) -> bool:
+    """Whether a box touches the frame's border."""
     x, y, w, h = box
     return x <= _EDGE_PX or y <= _EDGE_PX or x + w >= width - _EDGE_PX or y + h >= height - _EDGE_PX
+
+
+def _box(text: str, height: int, width: int) -> rle.Box:
+    box = rle.bbox(text, height, width)
+    assert box is not None, "a mask with a centre has a box"
+    return box
+
+
+def _moved(before: Sequence[float], now: Sequence[float], centre: float, steady: bool, size: int) -> float:
+    """Pixels along one axis, from starts and lengths of two boxes and the way of the centre.
+
+    A thing that slides out of the picture, or behind another, moves its centre at another pace: the side that
+    the border or the other does not cut off tells.
+    """
+    low, high = now[0] - before[0], sum(now) - sum(before)
+    cut_low = min(before[0], now[0]) <= _EDGE_PX
+    cut_high = max(sum(before), sum(now)) >= size - _EDGE_PX
+    if cut_low and cut_high:
+        return 0.0
+    if cut_low or cut_high:
+        return high if cut_low else low
+    if steady or low * high < 0:
+        return centre
+    return max(low, high, key=abs)

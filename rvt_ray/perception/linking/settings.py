@@ -25,6 +25,8 @@ class LinkSettings:
         correct: whether drifted tracks get their new mask ...
         drifted: ... when the IoU of the two lies between these: enough to be worth it, little enough to be
             the same thing.
+        bridge: a track that nobody propagates may be unseen for so many frames in a row and gets masks there
+            all the same, moved from its neighbours; 0 leaves gaps as they are.
         max_objects: tracks followed at a time.
         scenery: share of the frame from which a mask is the scene rather than a thing in it.
     """
@@ -42,5 +44,6 @@ class LinkSettings:
     piece_looks: int = 2
     correct: bool = False
     drifted: tuple[float, float] = (0.7, 0.9)
+    bridge: int = 0
     max_objects: int = 64
     scenery: float = 0.5

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from rvt_ray.backends import Options
+from rvt_ray.backends import BackendSpec, Options
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 
@@ -28,7 +28,9 @@ class Sam2Options(Options):
         objects_per_batch, prompts_per_batch: computed at a time; null: what suits the device.
         window: frames that are decoded at a time.
         max_cond_frames: prompted frames that a frame attends to, at most.
-        points_per_side: of the grid that objects are looked for with on key frames.
+        detector: look for objects with a detector's boxes, labels come along: `backend` (a class
+            like `rvt_ray.perception.proposals.Detector`), `options`. Null: with a grid of points.
+        points_per_side: of that grid.
         min_quality, min_stability: least predicted IoU and stability of a mask that counts.
         min_area_share, max_area_share: of the frame; masks outside are noise, or the background.
         same_iou: masks of a key frame that overlap at least this much are one.
@@ -51,6 +53,7 @@ class Sam2Options(Options):
     prompts_per_batch: int | None = Field(default=None, ge=1)
     window: int = Field(default=16, ge=1)
     max_cond_frames: int = Field(default=4, ge=2)
+    detector: BackendSpec | None = None
     points_per_side: int = Field(default=32, ge=1, le=128)
     min_quality: float = Field(default=0.8, ge=0, le=1)
     min_stability: float = Field(default=0.92, ge=0, le=1)

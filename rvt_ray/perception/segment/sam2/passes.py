@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ import numpy.typing as npt
 from rvt_ray.masks import clean as cleaning
 from rvt_ray.masks import geometry, rle
 from rvt_ray.masks.rle import Mask
-from rvt_ray.perception.proposals import Linker, Proposal, Sight
+from rvt_ray.perception.linking.looks import colours_of
+from rvt_ray.perception.proposals import DetectedBox, Detector, Linker, Proposal, Sight
 from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks
 from rvt_ray.perception.segment.sam2.engine import Propagator, Tracked
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
@@ -46,14 +47,24 @@ class Passes:
         self._frames = frames
         self._settings = settings
 
-    def find(self, automatic: AutomaticMasks, key_frames: Sequence[int]) -> dict[int, list[Proposal]]:
-        """Proposals on every key frame."""
+    def find(
+        self, automatic: AutomaticMasks, key_frames: Sequence[int], detector: Detector | None = None
+    ) -> dict[int, list[Proposal]]:
+        """Proposals on every key frame: everything, or what lies in a detector's boxes."""
         height, width = self._frames.height, self._frames.width
         found: dict[int, list[Proposal]] = {}
         for batch in _batches(self._frames.frames_at(list(key_frames)), self._settings.frames_per_batch):
             features = self._encode(batch)
-            for (index, _), proposals in zip(batch, automatic.find(features, height, width), strict=True):
-                found[index] = proposals
+            if detector is None:
+                lists = automatic.find(features, height, width)
+            else:
+                lists = [
+                    _in_boxes(automatic, one, detector.detect(frame), height, width)
+                    for one, (_, frame) in zip(features, batch, strict=True)
+                ]
+            for (index, frame), proposals in zip(batch, lists, strict=True):
+                looks = colours_of(frame, [p.rle for p in proposals])
+                found[index] = [replace(p, colours=look) for p, look in zip(proposals, looks, strict=True)]
         return found
 
     def forward(self, linker: Linker, proposals: Mapping[int, Sequence[Proposal]]) -> tuple[Sights, Starts]:
@@ -179,6 +190,18 @@ class Passes:
 
 Starts = dict[int, dict[int, Proposal]]
 """Frame -> track -> the mask that it was given there: births, and returns of what was lost."""
+
+
+def _in_boxes(
+    automatic: AutomaticMasks,
+    features: FrameFeatures,
+    detected: Sequence[DetectedBox],
+    height: int,
+    width: int,
+) -> list[Proposal]:
+    boxes = [(d.xyxy[0], d.xyxy[1], d.xyxy[2] - d.xyxy[0], d.xyxy[3] - d.xyxy[1]) for d in detected]
+    labels, scores = [d.label for d in detected], [d.score for d in detected]
+    return automatic.from_boxes(features, boxes, labels, scores, height, width)
 
 
 def _batches(

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from rvt_ray import backends
 from rvt_ray.errors import ConfigError
 from rvt_ray.perception.base import Segmentation
 from rvt_ray.perception.linking import LinkSettings, TrackLinker
+from rvt_ray.perception.proposals import Detector
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.options import Sam2Options
 from rvt_ray.records import ClipRecord
@@ -16,13 +18,18 @@ from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
 
+DETECTORS: dict[str, str] = {}
+"""Short names for `perceive.segment.options.detector.backend`."""
+
+_DETECTOR = "perceive.segment.options.detector"
+
 
 class Sam2Segmenter:
     """SAM 2.1 over whole clips, see docs/sam2.md.
 
     Raises:
         MissingDependencyError: torch or sam2 is not installed, or the weights are not on this machine.
-        ConfigError: the weights are corrupt or foreign, or the device is not there.
+        ConfigError: the weights are corrupt or foreign, the device is not there, or the detector is none.
     """
 
     Options = Sam2Options
@@ -61,6 +68,10 @@ class Sam2Segmenter:
             same_iou=o.same_iou,
         )
         self._automatic = AutomaticMasks(self._network, grid, o.prompts_per_batch)
+        self._detector: Detector | None = None
+        if o.detector is not None:
+            self._detector = backends.build(o.detector, DETECTORS, _DETECTOR)
+            self.name += f"+{self._detector.name}"
         self._passes = PassSettings(
             frames_per_batch=o.frames_per_batch or (8 if on_gpu else 1),
             objects_per_batch=o.objects_per_batch,
@@ -79,6 +90,12 @@ class Sam2Segmenter:
             MissingDependencyError, ConfigError: as the constructor.
         """
         checkpoints.require_packages()
+        if options.detector is not None:
+            cls = backends.resolve(options.detector.backend, DETECTORS, _DETECTOR)
+            wanted = backends.check_options(cls, options.detector.options, _DETECTOR)
+            check = getattr(cls, "preflight", None)
+            if check is not None:
+                check(wanted)
         return checkpoints.locate(options.checkpoint, options.model)
 
     def segment(self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]) -> Segmentation:
@@ -88,7 +105,7 @@ class Sam2Segmenter:
         passes = Passes(self._network, frames, self._passes)
         links = LinkSettings(max_objects=self._options.max_objects, correct=self._options.correct)
         linker = TrackLinker(frames.height, frames.width, frames.num_frames, links)
-        proposals = passes.find(self._automatic, key_frames)
+        proposals = passes.find(self._automatic, key_frames, self._detector)
         sights, starts = passes.forward(linker, proposals)
         if self._options.reverse:
             passes.backward(sights, starts)
