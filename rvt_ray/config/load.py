@@ -101,7 +101,7 @@ def fingerprint(config: Config, stage: Stage) -> str:
         content["perceive"] = [
             STAGE_VERSION[Stage.PERCEIVE],
             config.seed,
-            config.perceive.model_dump(mode="json"),
+            _without_cache(config.perceive.model_dump(mode="json")),
         ]
     if stage is Stage.GENERATE:
         generate = config.generate.model_dump(mode="json")
@@ -122,6 +122,17 @@ def _solve_content(config: Config) -> dict[str, Any]:
     if config.agent.twin == "own":
         content["perceive"] = fingerprint(config, Stage.PERCEIVE)
     return content
+
+
+def _without_cache(perceive: dict[str, Any]) -> dict[str, Any]:
+    """The perceive settings without the folder of a captioner's reply cache."""
+    for spec in (perceive["caption"], (perceive["annotated"] or {}).get("caption")):
+        if spec is None:
+            continue
+        llm = spec["options"].get("llm")
+        if isinstance(llm, dict):
+            spec["options"]["llm"] = {key: value for key, value in llm.items() if key != "cache"}
+    return perceive
 
 
 def _digest(content: dict[str, Any]) -> str:

@@ -117,3 +117,21 @@ class Captioner(Protocol):
         segmentation: Segmentation,
         camera: Sequence[CameraStep],
     ) -> Captions: ...
+
+
+class OpinionatedCaptioner(Captioner, Protocol):
+    """A captioner that asks a model about what cannot be measured.
+
+    Its `caption` gives the opinions alone. They are merged into the twin that `measured` made
+    (`rvt_ray.twin.opinions`), in the same worker or, in a job, in a pool of their own.
+    """
+
+    measured: Captioner
+
+    async def opinions(self, clip: ClipRecord, frames: FrameStream, tracks: Sequence[TrackDraft]) -> Captions:
+        """What the model says, as `caption`, for callers with an event loop."""
+        ...
+
+    async def close(self) -> None:
+        """Let the model go; idempotent."""
+        ...

@@ -37,10 +37,15 @@ _TRACK_NUMBERS = (
 
 
 class Scored(Part):
-    """A category with the score that its source gave it, 0..1."""
+    """A category with the score that its source gave it, 0..1.
+
+    `source` says who claims it: the segmenter's name, `vlm`, or several joined by `+`; null: the segmenter
+    (nobody else was asked).
+    """
 
     value: str
     score: float
+    source: str | None = None
 
 
 class Attribute(Part):
@@ -273,7 +278,15 @@ class DigitalTwin(Record):
                         ("category", pa.string()),
                         (
                             "alternatives",
-                            pa.list_(pa.struct([("value", pa.string()), ("score", pa.float64())])),
+                            pa.list_(
+                                pa.struct(
+                                    [
+                                        ("value", pa.string()),
+                                        ("score", pa.float64()),
+                                        ("source", pa.string()),
+                                    ]
+                                )
+                            ),
                         ),
                         (
                             "attributes",

@@ -33,6 +33,7 @@ from rvt_ray.records import (
     Stage,
 )
 from rvt_ray.twin.assemble import assemble
+from rvt_ray.twin.opinions import with_opinions
 from rvt_ray.video.frames import FrameStream
 
 _MAX_EXCLUDED_SHARE = 0.7
@@ -58,10 +59,10 @@ class Backends:
     depth: DepthEstimator
     captioner: Captioner
 
-    def weights(self) -> list[ModelWeights]:
-        """What they loaded, as far as they say so."""
+    def weights(self, *, captioner: bool) -> list[ModelWeights]:
+        """What they loaded, as far as they say so; with or without the captioner."""
         found: list[ModelWeights] = []
-        for part in (self.segmenter, self.depth, self.captioner):
+        for part in (self.segmenter, self.depth, *([self.captioner] if captioner else [])):
             found += getattr(part, "weights", ())
         return found
 
@@ -75,12 +76,14 @@ class Perception:
         annotated: for clips that come with annotations.
         settings: the `perceive` part of the config.
         settings_id: its fingerprint, for the twin's provenance.
+        opinions: ask a captioner that asks a model; off where another worker does that.
     """
 
     plain: Backends
     annotated: Backends
     settings: PerceiveSettings
     settings_id: str
+    opinions: bool = True
 
     @classmethod
     def from_config(cls, config: Config) -> Perception:
@@ -114,8 +117,8 @@ class Perception:
 
         Args:
             frames: the clip's frames; decoded once per step that looks at pixels.
-            seconds: gets the wall seconds of each step added (`segment`, `camera`, `depth_assemble`,
-                `caption`), decoding included.
+            seconds: gets the wall seconds of each step added (`segment`, `camera`, `caption`,
+                `depth_assemble`, `opinions`), decoding included.
 
         Raises:
             ClipError: the frames cannot be decoded, or a backend failed (BACKEND_ERROR, its name and the
@@ -129,8 +132,10 @@ class Perception:
         with _step("camera", "camera", clip, clock):
             hidden = objects_mask(segmentation, clip.height, clip.width)
             camera = estimate_camera(frames, hidden)
-        with _step("caption", by.captioner.name, clip, clock):
-            captions = by.captioner.caption(clip, frames, segmentation, camera)
+        asks = hasattr(by.captioner, "opinions")
+        measured: Captioner = by.captioner.measured if asks else by.captioner  # type: ignore[attr-defined]
+        with _step("caption", measured.name, clip, clock):
+            captions = measured.caption(clip, frames, segmentation, camera)
         # Depth maps are consumed one by one while the twin is put together: none is kept.
         with _step("depth_assemble", by.depth.name, clip, clock):
             maps = by.depth.depth(clip, frames, key_frames)
@@ -146,17 +151,21 @@ class Perception:
                 captions,
                 camera,
                 self.settings.twin,
-                self._provenance(by),
+                self._provenance(by, measured),
             )
             twin.depth_alignment = aligner.result() if aligner is not None else []
-        twin.weights = by.weights()
+        twin.weights = by.weights(captioner=not asks)
+        if asks and self.opinions:
+            with _step("opinions", by.captioner.name, clip, clock):
+                said = by.captioner.caption(clip, frames, segmentation, camera)
+            twin = with_opinions(twin, said, by.captioner)
         return twin
 
-    def _provenance(self, by: Backends) -> Provenance:
+    def _provenance(self, by: Backends, captioner: Captioner) -> Provenance:
         return Provenance(
             segment=by.segmenter.name,
             depth=by.depth.name,
-            caption=by.captioner.name,
+            caption=captioner.name,
             settings=self.settings_id,
             versions=json.dumps(_versions(), sort_keys=True),
         )

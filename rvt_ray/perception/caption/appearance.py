@@ -15,6 +15,7 @@ from rvt_ray.backends import Options
 from rvt_ray.masks import geometry, rle
 from rvt_ray.perception.base import Captions, InstanceCaption, Segmentation, TrackDraft
 from rvt_ray.perception.caption import colour
+from rvt_ray.perception.caption.looks import spread
 from rvt_ray.perception.caption.motion_words import motion_word
 from rvt_ray.perception.caption.phrases import describe_instance, describe_scene, scene_tags
 from rvt_ray.perception.operators import classify_camera
@@ -55,7 +56,7 @@ class AppearanceCaptioner:
         """See `rvt_ray.perception.base.Captioner`; deterministic, looks at a few frames only."""
         areas = {t.instance_id: rle.areas(t.rle) for t in segmentation.tracks}
         wanted = {
-            t.instance_id: _spread(t.frame_idx, areas[t.instance_id], self.options.frames_per_instance)
+            t.instance_id: spread(t.frame_idx, areas[t.instance_id], self.options.frames_per_instance)
             for t in segmentation.tracks
         }
         shares, light = self._look(clip, frames, segmentation.tracks, wanted)
@@ -122,17 +123,6 @@ class AppearanceCaptioner:
         }
         word = max(words, key=lambda w: words[w])
         return Attribute(name="size", value=word, score=words[word], source=SOURCE)
-
-
-def _spread(frame_idx: Sequence[int], areas: npt.NDArray[np.int64], count: int) -> list[int]:
-    """`count` frames spread evenly over those where the instance shows at least half its median area: a
-    sliver at the frame's border says little about colour."""
-    seen = np.flatnonzero(areas > 0)
-    if seen.size == 0:
-        return []
-    full = seen[areas[seen] >= 0.5 * np.median(areas[seen])]
-    picks = full[np.linspace(0, len(full) - 1, min(count, len(full))).round().astype(int)]
-    return sorted({int(frame_idx[i]) for i in picks})
 
 
 def _colours(shares: Sequence[npt.NDArray[np.float64]]) -> list[Attribute]:
