@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from rvt_ray.perception.proposals import Proposal, Sight
 _UNMEASURED = 0.5  # likeness of colours where there are none
 _BY_COLOUR = 0.3  # weight of colours beside IoU
 _LEAST_PART = 0.03  # of a thing's area that can be seen when it comes out from behind something
+_FASTEST = 3.5  # factor by which what is seen of a thing grows or shrinks from frame to frame
 _SLACK = 4.0  # see `alike`
 _NEAR_PX = 2.0
 _LEAST_ALIKE = 0.25  # of a thing at its very place; light changes, and half of it may be hidden
@@ -224,26 +225,13 @@ class KeyFrame:
             return Expectation(sight.rle, True, 0.0, memory.centre)
         return memory.expect(self._frame, self._height, self._width)
 
-    def _known(self, column: int, rows: Iterable[int]) -> bool:
-        """Whether a proposal overlaps one of the tracks too much to be anything new.
-
-        Where a track was found, its new mask counts too: a thing that comes in front of it cuts a hole in it.
-        """
+    def _known(self, column: int, rows: Sequence[int]) -> bool:
+        """Whether a proposal overlaps one of the tracks too much to be anything new."""
         s = self._settings
-        text, area = self._proposals[column].rle, self._view.area[column]
-        for row in rows:
-            if self._view.iou[row, column] < s.known_iou and (
-                self._view.shared[row, column] < s.covered * area
-            ):
-                continue
-            found = self.found.get(self._ids[row])
-            if found is None:
-                return True
-            iou = rle.iou(found.proposal.rle, text, self._height, self._width)
-            shared = iou / (1 + iou) * (rle.area(found.proposal.rle) + area)
-            if iou >= s.known_iou or shared >= s.covered * area:
-                return True
-        return False
+        return bool(
+            (self._view.iou[rows, column] >= s.known_iou).any()
+            or (self._view.shared[rows, column] >= s.covered * self._view.area[column]).any()
+        )
 
     def _likely_back(self, row: int, column: int) -> float:
         """0..1; 0 where size, place or colours forbid it."""
@@ -256,6 +244,14 @@ class KeyFrame:
         least = _LEAST_PART if self._is_cut(column) else 1 / s.size_ratio
         most = s.size_ratio if memory.whole else 1 / _LEAST_PART
         if centre is None or not least <= ratio <= most:
+            return 0.0
+        # But not from one frame to the next.
+        change = area / memory.area
+        if (
+            not _FASTEST ** -(self._frame - memory.last_seen)
+            <= change
+            <= _FASTEST ** (self._frame - memory.last_seen)
+        ):
             return 0.0
         same_size = max(
             min(ratio, 1 / ratio), _UNMEASURED if ratio < 1 else 0, 0 if memory.whole else _UNMEASURED

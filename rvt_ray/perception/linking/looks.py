@@ -40,8 +40,8 @@ def alike(whole: Colours | None, part: Colours | None, slack: float = 1.0) -> fl
     """Histogram intersection, 0..1; null where one was not measured.
 
     Args:
-        slack: how many times the share of a colour may be larger in `part`: what is seen of a thing that is half
-            hidden may be its one red corner.
+        slack: how many times the share of a colour may be larger in `part`: what is seen of a thing that is
+            half hidden may be its one red corner.
     """
     if whole is None or part is None:
         return None

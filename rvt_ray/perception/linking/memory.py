@@ -117,15 +117,16 @@ class TrackMemory:
         if gap > 0:
             share = _LEARN_SPEED if self._steps else 1.0
             steady = max(area, self.area) <= _STEADY**gap * min(area, self.area)
-            moved = [
+            ways = [
                 _moved(self.box[k::2], box[k::2], centre[k] - self.centre[k], steady, (width, height)[k])
                 for k in (0, 1)
             ]
-            self.speed = (
-                (1 - share) * self.speed[0] + share * moved[0] / gap,
-                (1 - share) * self.speed[1] + share * moved[1] / gap,
-            )
-            self._steps += 1
+            if steady or not self._steps or at_edge(box, height, width) or at_edge(self.box, height, width):
+                self.speed = (
+                    (1 - share) * self.speed[0] + share * ways[0] / gap,
+                    (1 - share) * self.speed[1] + share * ways[1] / gap,
+                )
+                self._steps += 1
         learn = 0.3 if area > self.usual_area else 0.05
         if not self.whole:
             learn = 1.0 if area > self.usual_area else 0.0
