@@ -22,6 +22,11 @@ def check_twin(twin: DigitalTwin, clip: ClipRecord) -> Iterator[str]:
         return
     if twin.pts_s != clip.pts_s:
         yield "pts_s is not the clip's"
+    if len(twin.frame_measures) not in (0, twin.num_frames):
+        yield f"frame_measures has {len(twin.frame_measures)} entries for {twin.num_frames} frames"
+    aligned = [step.frame_idx for step in twin.depth_alignment]
+    if aligned != sorted({frame for frame in aligned if 0 <= frame < twin.num_frames}):
+        yield "depth_alignment: frame_idx does not ascend inside of the clip"
     ids = [instance.instance_id for instance in twin.instances]
     if len(set(ids)) != len(ids):
         yield f"instance ids occur twice: {sorted(i for i in set(ids) if ids.count(i) > 1)}"

@@ -22,7 +22,7 @@ from rvt_ray.perception import depth as depth_room
 from rvt_ray.perception import segment as segment_room
 from rvt_ray.perception.base import Captioner, DepthEstimator, Segmentation, Segmenter
 from rvt_ray.perception.depth.align import DepthAligner
-from rvt_ray.perception.operators import estimate_camera
+from rvt_ray.perception.operators import flags_of, look_through
 from rvt_ray.records import (
     ClipRecord,
     DepthKind,
@@ -131,7 +131,7 @@ class Perception:
             segmentation = by.segmenter.segment(clip, frames, key_frames)
         with _step("camera", "camera", clip, clock):
             hidden = objects_mask(segmentation, clip.height, clip.width)
-            camera = estimate_camera(frames, hidden)
+            camera, measures = look_through(frames, hidden)
         asks = hasattr(by.captioner, "opinions")
         measured: Captioner = by.captioner.measured if asks else by.captioner  # type: ignore[attr-defined]
         with _step("caption", measured.name, clip, clock):
@@ -154,6 +154,7 @@ class Perception:
                 self._provenance(by, measured),
             )
             twin.depth_alignment = aligner.result() if aligner is not None else []
+        twin.frame_measures, twin.flags = measures, flags_of(measures)
         twin.weights = by.weights(captioner=not asks)
         if asks and self.opinions:
             with _step("opinions", by.captioner.name, clip, clock):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rvt_ray.perception.operators import classify_camera, cumulative_motion, estimate_camera
+from rvt_ray.perception.operators import classify_camera, cumulative_motion, look_through
 from rvt_ray.perception.operators.camera import step_from_matrix, step_matrix
 from rvt_ray.records import CameraMotion, CameraStep
 from rvt_ray.video.frames import ArrayFrames
@@ -21,7 +21,7 @@ H, W = 120, 160
 def test_a_known_motion_is_found_on_every_frame(dx: float, dy: float, zoom: float, roll: float) -> None:
     step = similarity(dx, dy, zoom, roll, H, W)
     matrices = [np.linalg.matrix_power(step, t)[:2] for t in range(12)]
-    steps = estimate_camera(camera_clip(matrices, H, W))
+    steps, _ = look_through(camera_clip(matrices, H, W))
     assert steps[0] == CameraStep(dx=0, dy=0, zoom=1, roll=0, known=True)
     for got in steps[1:]:
         assert got.known
@@ -34,26 +34,26 @@ def test_a_known_motion_is_found_on_every_frame(dx: float, dy: float, zoom: floa
 def test_large_frames_are_measured_in_their_own_pixels() -> None:
     step = similarity(4.0, -2.0, 1.0, 0.0, 480, 640)
     clip = camera_clip([np.linalg.matrix_power(step, t)[:2] for t in range(4)], 480, 640)
-    for got in estimate_camera(clip)[1:]:
+    for got in look_through(clip)[0][1:]:
         assert (got.dx, got.dy) == (pytest.approx(4.0, abs=0.3), pytest.approx(-2.0, abs=0.3))
 
 
 def test_blank_frames_are_unknown_not_still() -> None:
     blank = ArrayFrames(np.full((5, H, W, 3), 90, np.uint8), np.arange(5) / 25)
-    steps = estimate_camera(blank)
+    steps, _ = look_through(blank)
     assert [s.known for s in steps] == [True] + [False] * 4
     assert classify_camera(steps, H, W) is CameraMotion.UNKNOWN
 
 
 def test_a_cut_is_unknown() -> None:
     frames = np.stack([texture(H, W, 1)] * 3 + [texture(H, W, 2)] * 3)
-    steps = estimate_camera(ArrayFrames(frames, np.arange(6) / 25))
+    steps, _ = look_through(ArrayFrames(frames, np.arange(6) / 25))
     assert [s.known for s in steps] == [True, True, True, False, True, True]
 
 
 def test_an_object_does_not_pass_for_the_camera() -> None:
     frames, _ = disc_clip([line((30, 60), (130, 60), 20)], [RED], radius=18)
-    steps = estimate_camera(frames)
+    steps, _ = look_through(frames)
     assert classify_camera(steps, H, W) is CameraMotion.STILL
     assert max(abs(s.dx) for s in steps) < 0.2
 
@@ -62,7 +62,7 @@ def test_known_objects_are_left_out() -> None:
     # The disc covers most of the corners: only without it does the background's pan show.
     n = 8
     frames, masks = disc_clip([line((60, 60), (95, 60), n)], [RED], radius=52, pan=1.0)
-    steps = estimate_camera(frames, lambda i: masks[0, i])
+    steps, _ = look_through(frames, lambda i: masks[0, i])
     known = [s for s in steps[1:] if s.known]
     assert known
     assert all(s.dx == pytest.approx(-1.0, abs=0.25) for s in known)

@@ -7,14 +7,14 @@ corners, or corners that agree only inside a small part of the picture (which co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.records import CameraMotion, CameraStep
-from rvt_ray.video.frames import FrameArray, FrameStream
+from rvt_ray.video.frames import FrameArray
 
 Mask = npt.NDArray[np.bool_]
 Affine = npt.NDArray[np.float64]
@@ -172,30 +172,6 @@ def _correlation(before: npt.NDArray[np.uint8], after: npt.NDArray[np.uint8], m:
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))
     return float((a * b).sum()) / norm if norm > 0 else 0.0
-
-
-def estimate_camera(
-    frames: FrameStream, exclude: Callable[[int], Mask | None] | None = None
-) -> list[CameraStep]:
-    """Camera motion of every frame of a clip, streaming.
-
-    Args:
-        exclude: clip frame index -> bool (height, width), true on known objects, which move on their own;
-            None: nothing known on that frame.
-
-    Returns:
-        One step per frame; the first is the identity.
-
-    Raises:
-        ClipError: the frames cannot be decoded.
-    """
-    estimator = CameraEstimator(frames.height, frames.width)
-    steps: list[CameraStep] = []
-    for window in frames.windows():
-        for index, frame in zip(window.indices, window.frames, strict=True):
-            hidden = exclude(int(index) - 1) if exclude is not None and index > 0 else None
-            steps.append(estimator.push(frame, hidden))
-    return steps
 
 
 def cumulative_motion(steps: Sequence[CameraStep], height: int, width: int) -> list[Affine]:
