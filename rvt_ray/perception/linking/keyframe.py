@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,15 +12,12 @@ from rvt_ray.masks.matching import match
 from rvt_ray.perception.linking.looks import alike
 from rvt_ray.perception.linking.memory import Expectation, TrackMemory, at_edge
 from rvt_ray.perception.linking.overlap import Overlaps
+from rvt_ray.perception.linking.reidentify import likely_back, near
 from rvt_ray.perception.linking.settings import LinkSettings
 from rvt_ray.perception.proposals import Proposal, Sight
 
 _UNMEASURED = 0.5  # likeness of colours where there are none
 _BY_COLOUR = 0.3  # weight of colours beside IoU
-_LEAST_PART = 0.03  # of a thing's area that can be seen when it comes out from behind something
-_FASTEST = 3.5  # factor by which what is seen of a thing grows or shrinks from frame to frame
-_SLACK = 4.0  # see `alike`
-_NEAR_PX = 2.0
 _LEAST_ALIKE = 0.25  # of a thing at its very place; light changes, and half of it may be hidden
 
 
@@ -234,53 +230,21 @@ class KeyFrame:
         )
 
     def _likely_back(self, row: int, column: int) -> float:
-        """0..1; 0 where size, place or colours forbid it."""
-        s = self._settings
-        memory, expected = self._memories[self._ids[row]], self._expected[row]
-        proposal, area = self._proposals[column], self._view.area[column]
-        ratio = area / memory.usual_area
-        centre = rle.centroid(proposal.rle, self._height, self._width)
-        # What is seen of a thing may be a part of it, now or before.
-        least = _LEAST_PART if self._is_cut(column) else 1 / s.size_ratio
-        most = s.size_ratio if memory.whole else 1 / _LEAST_PART
-        if centre is None or not least <= ratio <= most:
-            return 0.0
-        # But not from one frame to the next.
-        change = area / memory.area
-        if (
-            not _FASTEST ** -(self._frame - memory.last_seen)
-            <= change
-            <= _FASTEST ** (self._frame - memory.last_seen)
-        ):
-            return 0.0
-        same_size = max(
-            min(ratio, 1 / ratio), _UNMEASURED if ratio < 1 else 0, 0 if memory.whole else _UNMEASURED
+        return likely_back(
+            self._memories[self._ids[row]],
+            self._expected[row],
+            self._proposals[column],
+            iou=float(self._view.iou[row, column]),
+            cut=self._is_cut(column),
+            size=(self._height, self._width),
+            settings=self._settings,
         )
-        reach = expected.reach + max(0.0, math.sqrt(area) - math.sqrt(memory.usual_area)) / 2
-        away = math.dist(centre, expected.centre) / reach
-        slack = min(max(ratio, 1 / ratio), _SLACK)
-        whole, part = (memory.colours, proposal.colours)[:: 1 if ratio <= 1 else -1]
-        likeness = alike(whole, part, slack)
-        iou = float(self._view.iou[row, column])
-        if likeness is None:
-            # Place and size alone: only where it should be.
-            return 0.5 + iou / 2 if iou >= s.guess_iou else 0.0
-        if away > 1 or likeness < s.alike:
-            return 0.0
-        return float(0.55 * likeness + 0.25 * (1 - away) + 0.2 * same_size)
 
     def _is_cut(self, column: int) -> bool:
         """Whether a proposal touches the border or another one, so that there may be more of it."""
-        x, y, w, h = self._boxes[column]
-        if at_edge(self._boxes[column], self._height, self._width):
-            return True
-        return any(
-            k != column
-            and x - _NEAR_PX <= a + c
-            and a <= x + w + _NEAR_PX
-            and y - _NEAR_PX <= b + d
-            and b <= y + h + _NEAR_PX
-            for k, (a, b, c, d) in enumerate(self._boxes)
+        box = self._boxes[column]
+        return at_edge(box, self._height, self._width) or any(
+            k != column and near(box, other) for k, other in enumerate(self._boxes)
         )
 
     def _joined(self, columns: Sequence[int]) -> Proposal:

@@ -1,0 +1,70 @@
+"""Is a thing that turns up the one that was lost? By place, size and colours together."""
+
+from __future__ import annotations
+
+import math
+
+from rvt_ray.masks import rle
+from rvt_ray.perception.linking.looks import alike
+from rvt_ray.perception.linking.memory import Expectation, TrackMemory
+from rvt_ray.perception.linking.settings import LinkSettings
+from rvt_ray.perception.proposals import Proposal
+
+_LEAST_PART = 0.03  # of a thing's area that can be seen when it comes out from behind something
+_FASTEST = 3.5  # factor by which what is seen of a thing grows or shrinks from frame to frame
+_SLACK = 4.0  # see `alike`
+_NEAR_PX = 2.0
+_HALF = 0.5  # how alike sizes are that cannot be compared, as only a part is seen
+
+
+def likely_back(
+    memory: TrackMemory,
+    expected: Expectation,
+    proposal: Proposal,
+    *,
+    iou: float,
+    cut: bool,
+    size: tuple[int, int],
+    settings: LinkSettings,
+) -> float:
+    """How well a proposal fits a lost track, 0..1; 0 where place, size or colours forbid it.
+
+    Args:
+        memory, expected: of the track.
+        iou: of the proposal with where the track should be.
+        cut: the proposal may be a part of something that the border or another thing hides.
+        size: height and width of the frame.
+    """
+    area = float(rle.area(proposal.rle))
+    ratio = area / memory.usual_area
+    centre = rle.centroid(proposal.rle, *size)
+    # What is seen of a thing may be a part of it, now or before ...
+    least = _LEAST_PART if cut else 1 / settings.size_ratio
+    most = settings.size_ratio if memory.whole else 1 / _LEAST_PART
+    if centre is None or not least <= ratio <= most:
+        return 0.0
+    # ... but it takes time to go behind something, and to come out.
+    pace = _FASTEST ** (proposal.frame - memory.last_seen)
+    if not memory.area / pace <= area <= memory.area * pace:
+        return 0.0
+    whole, part = (memory.colours, proposal.colours) if ratio <= 1 else (proposal.colours, memory.colours)
+    likeness = alike(whole, part, slack=min(max(ratio, 1 / ratio), _SLACK))
+    if likeness is None:  # place and size alone: only where it should be
+        return _HALF + iou / 2 if iou >= settings.guess_iou else 0.0
+    # The centre of what is seen is not the centre of the thing, now or before.
+    side, before, now = (math.sqrt(a) for a in (memory.usual_area, memory.area, area))
+    reach = expected.reach + abs(side - before) / 2 + abs(side - now) / 2
+    away = math.dist(centre, expected.centre) / reach
+    if away > 1 or likeness < settings.alike:
+        return 0.0
+    alike_size = min(ratio, 1 / ratio)
+    if ratio < 1 or not memory.whole:
+        alike_size = max(alike_size, _HALF)
+    return float(0.55 * likeness + 0.25 * (1 - away) + 0.2 * alike_size)
+
+
+def near(a: rle.Box, b: rle.Box) -> bool:
+    """Whether two boxes touch, or nearly."""
+    across = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    down = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    return across >= -_NEAR_PX and down >= -_NEAR_PX
