@@ -3,5 +3,6 @@
 BACKENDS: dict[str, str] = {
     "annotations": "rvt_ray.perception.depth.annotations:AnnotationsDepth",
     "depth_anything": "rvt_ray.perception.depth.depth_anything:DepthAnything",
+    "onnx": "rvt_ray.perception.depth.onnx:OnnxDepth",
     "none": "rvt_ray.perception.depth.none:NoDepth",
 }

@@ -54,7 +54,7 @@ def _pulled(mask: Mask, flow: npt.NDArray[np.float32]) -> Mask:
     if not mask.any():
         return mask
     moved: Mask = pull(mask.astype(np.float32), flow) > 0.5
-    return cleaning.clean(moved, min_share=_FRAGMENT, max_hole_share=0.02) if moved.any() else moved
+    return cleaning.clean(moved, min_share=_FRAGMENT) if moved.any() else moved
 
 
 def blend(first: Mask, second: Mask, share: float) -> Mask:

@@ -24,17 +24,18 @@ Marks = npt.NDArray[np.uint8]
 
 _MARGIN = 0.25  # of the box's sides: what is seen around it teaches the background's colours
 _SLACK = 0.05  # of the box's sides: a thing may stick out of its box so far
-_CROP_SIDE = 160  # GrabCut's time grows with the pixels; its outline is as good at this size
+_CROP_SIDE = 144  # GrabCut's time grows with the pixels; its outline is as good at this size
 _ROUNDS = 3
 _LEAST_FILL = 0.12  # of the box; a mask that holds less has lost the thing
 _MOST_FILL = 0.97  # of a box that has background around it; a mask that holds more found no outline
 _CHANGED_SHARE = 0.2  # of the box, from which change tells a thing from what is behind it
 _FAR = 0.08  # of the box's shorter side: so far from any change there is only background
+_MOVED = 0.5  # share of what was expected that changed, from which all of the thing did
 _CORE = 0.25  # of the box's sides: half sides of its middle
 _EDGE_WEIGHT = 0.5
 _PRIOR_WEIGHT = 0.5
 _CHANGE_WEIGHT = 0.15  # little: a plate may hold the ghost of a thing that hardly moved
-_ENOUGH_FIT = 0.75  # of a cut, from which no last resort is tried
+_SURE_FIT, _SURE_PRIOR = 0.88, 0.8  # of a cut that agrees with box and prior so well that no other is made
 _GOOD_FIT = 0.3  # below, a mask says nothing about what is in the box
 
 
@@ -90,8 +91,8 @@ def cut_out(
     edges = edge_ranks(crop)
     best: tuple[float, Mask, float] | None = None
     for needed, marks in guesses((rows, columns), inner, expected, differs, others):
-        if not needed and best is not None and best[2] >= _ENOUGH_FIT:
-            continue
+        if not needed and best is not None:
+            break
         found = _cut(crop, marks)
         if found is None or not _plausible(found, marks, inner):
             continue
@@ -104,6 +105,8 @@ def cut_out(
             worth += _CHANGE_WEIGHT * _iou(found, differs & (marks != cv2.GC_BGD))
         if fit >= _GOOD_FIT and (best is None or worth > best[0]):
             best = worth, found, fit
+        if expected is not None and fit >= _SURE_FIT and _iou(found, expected) >= _SURE_PRIOR:
+            break
     if best is None:
         return None
     mask = np.zeros((height, width), np.bool_)
@@ -116,9 +119,9 @@ def cut_out(
 def guesses(
     shape: tuple[int, int], box: Box, prior: Mask | None, changed: Mask | None, taken: Mask | None
 ) -> Iterator[tuple[bool, Marks]]:
-    """GrabCut's marks to start from, uint8 of shape (rows, columns), one array per hint that there is: nothing
-    but the box, what changed, what was expected. Marked as not needed, the last resort: that the middle of the
-    box is the thing."""
+    """GrabCut's marks to start from, uint8 of shape (rows, columns), one array per hint that there is: what
+    was expected, what changed, nothing but the box. Marked as not needed, the last resort: that the middle
+    of the box is the thing."""
     rows, columns = shape
     x, y, w, h = box
     x0, y0 = max(round(x - _SLACK * w), 0), max(round(y - _SLACK * h), 0)
@@ -126,7 +129,16 @@ def guesses(
     inside = slice(y0, y1), slice(x0, x1)
     plain = np.full(shape, cv2.GC_BGD, np.uint8)
     plain[inside] = cv2.GC_PR_FGD
-    hints = [plain]
+    hints: list[Marks] = []
+    if prior is not None and prior[inside].any():
+        likely = prior
+        if changed is not None and (prior & changed).sum() >= _MOVED * prior.sum():
+            # Most of it stands out of the empty scene: what does not was dragged along.
+            likely = prior & geometry.dilate(changed, 2)
+        marks = np.full(shape, cv2.GC_BGD, np.uint8)
+        near = geometry.dilate(likely, max(2, round(0.1 * min(w, h))))
+        marks[inside] = np.where(near[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
+        hints.append(marks)
     if changed is not None and changed[inside].mean() >= _CHANGED_SHARE:
         marks = np.full(shape, cv2.GC_BGD, np.uint8)
         near = geometry.dilate(changed, max(2, round(_FAR * min(w, h))))
@@ -135,15 +147,7 @@ def guesses(
         core = geometry.erode(changed, 1)
         marks[inside][core[inside]] = cv2.GC_FGD
         hints.append(marks)
-    if prior is not None and prior[inside].any():
-        reach = max(2, round(0.1 * min(w, h)))
-        marks = np.full(shape, cv2.GC_BGD, np.uint8)
-        near = geometry.dilate(prior, reach)
-        marks[inside] = np.where(near[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
-        marks[inside][geometry.erode(prior, reach)[inside]] = cv2.GC_FGD
-        if changed is not None:
-            marks[inside][(changed & near)[inside]] = cv2.GC_PR_FGD
-        hints.append(marks)
+    hints.append(plain)
     middle = plain.copy()
     cx, cy, rx, ry = x + w / 2, y + h / 2, _CORE * w, _CORE * h
     middle[max(round(cy - ry), 0) : round(cy + ry) + 1, max(round(cx - rx), 0) : round(cx + rx) + 1] = (

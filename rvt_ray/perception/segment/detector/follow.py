@@ -52,6 +52,7 @@ class Follow:
     lost_s: float
     tracks: dict[int, dict[int, Sight]] = field(default_factory=dict)
     _carrier: Carrier = field(init=False)
+    _difference: tuple[int, Mask | None] | None = None
     _last: int | None = None
     _masks: Masks = field(default_factory=dict)
     _scores: dict[int, float] = field(default_factory=dict)
@@ -107,8 +108,7 @@ class Follow:
         detections = self.detector.detect(frame)
         boxes: list[Box] = [(d.x * sx, d.y * sy, d.w * sx, d.h * sy) for d in detections]
         priors = expected(boxes, carried)
-        view = self.shot.view(index, 1)
-        changed = None if view is None else changed_pixels(view.strength)
+        changed = self._changed(index)
         cuts: list[tuple[Detection, Cut]] = []
         # What stands before something else is the smaller of the two, mostly: it is cut out first.
         taken = np.zeros((height, width), np.bool_)
@@ -143,8 +143,8 @@ class Follow:
         movers = self._movers(index, masks)
         for t in range(last + 1, index):
             share = (t - last) / (index - last)
-            view = self.shot.view(t, 1) if movers else None
-            near = None if view is None else geometry.dilate(changed_pixels(view.strength), _HALO_PX)
+            changed = self._changed(t) if movers else None
+            near = None if changed is None else geometry.dilate(changed, _HALO_PX)
             for i in sorted({*forward.get(t, {}), *backward.get(t, {})}):
                 ahead, back = forward.get(t, {}).get(i), backward.get(t, {}).get(i)
                 if ahead is not None and back is not None:
@@ -170,13 +170,19 @@ class Follow:
                 self._note(i, index, _without(mask, masks), self._faded(i, index))
 
     def _movers(self, index: int, masks: Masks) -> set[int]:
-        """Things that stand out of the empty scene: what does not, between looks, is not them. Flow drags along
-        what is next to a fast thing."""
-        view = self.shot.view(index, 1)
-        if view is None:
+        """Things that stand out of the empty scene: what does not, between looks, is not them. Flow drags
+        along what is next to a fast thing."""
+        changed = self._changed(index)
+        if changed is None:
             return set()
-        near = geometry.dilate(changed_pixels(view.strength), _HALO_PX)
+        near = geometry.dilate(changed, _HALO_PX)
         return {i for i, mask in masks.items() if agreement(mask & near, mask) >= _STANDS_OUT}
+
+    def _changed(self, index: int) -> Mask | None:
+        if self._difference is None or self._difference[0] != index:
+            view = self.shot.view(index, 1)
+            self._difference = index, None if view is None else changed_pixels(view.strength)
+        return self._difference[1]
 
     def _note(self, i: int, t: int, mask: Mask, score: float) -> None:
         if mask.any():

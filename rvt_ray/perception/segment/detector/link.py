@@ -22,13 +22,13 @@ _COVERED = 0.6  # share of a proposal inside a known thing of the same name from
 _ALIKE = 0.45  # least histogram intersection of a thing that comes back
 _SAME_LOOK = 0.7  # ... under a name that it never had
 _SIZE_RATIO = 3.0  # areas of a thing that comes back differ by at most this factor
-_REACH = (0.06, 0.3, 0.6)  # diagonals: how far off at once, how much more per second, at most
+_REACH = (0.06, 0.5, 0.8)  # diagonals: how far off at once, how much more per second, at most
 _LEARN = 0.2  # weight of the newest look in a thing's colours
 _TWICE = 0.6  # IoU from which two tracks are one thing
 _AGREE = 0.5  # share of the votes that the name of a sure thing has
-_SURE = 0.45  # `label_score` of a sure thing
-_FOUND = 0.35  # share of the looks at which a sure thing is found, where it is not hidden or out
-_RARE = 0.2  # ... and below which it is nothing
+_SURE = 0.5  # `label_score` of a sure thing
+_FOUND = 0.4  # share of the looks at which a sure thing is found, where it is not hidden or out
+_RARE = 0.3  # ... and below which it is nothing
 _HIDDEN = 0.3  # share of where a thing last was that another one covers
 
 
@@ -77,8 +77,8 @@ class DetectionLinker:
     """The linker of one clip; see `rvt_ray.perception.proposals.Linker`.
 
     A detection becomes a candidate at once, so that it can be carried, but is reported only when it was found
-    often and surely enough. A thing that the detector overlooks is carried for `lost_s`; then it is remembered
-    by place, size, name and colours, and takes up its id when it is back.
+    often and surely enough. A thing that the detector overlooks is carried for `lost_s`; then it is
+    remembered by place, size, name and colours, and takes up its id when it is back.
 
     Args:
         pts_s: presentation times of the clip's frames.

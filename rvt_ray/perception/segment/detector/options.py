@@ -11,6 +11,7 @@ class DetectorOptions(Options):
     """Attributes:
     models: folder that holds the detector; null: `$RVT_RAY_MODELS`, else `models` below the weights cache.
     file: the detector in it, an official YOLOX export to ONNX (any size, COCO-80 classes).
+    license: of the weights; stands in every twin.
     tiles: look at overlapping square tiles of the picture as well as at the whole: finds small things, costs
         three times the time on a 16:9 frame.
     look_interval_s: time between two looks of the detector; key frames are looked at in any case.
@@ -28,6 +29,7 @@ class DetectorOptions(Options):
 
     models: str | None = None
     file: str = "yolox_nano.onnx"
+    license: str = "Apache-2.0"
     tiles: bool = True
     look_interval_s: float = Field(default=0.2, gt=0)
     working_side: int = Field(default=384, ge=96)

@@ -25,7 +25,7 @@ from rvt_ray.perception.segment.detector.options import DetectorOptions
 from rvt_ray.perception.segment.detector.yolox import ORIGIN, Detector, Yolox
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
-from rvt_ray.records import ClipRecord
+from rvt_ray.records import ClipRecord, ModelWeights
 from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
@@ -48,11 +48,15 @@ class DetectorSegmenter:
 
     def __init__(self, options: DetectorOptions | None = None, detector: Detector | None = None) -> None:
         self._options = options or DetectorOptions()
+        self.weights: tuple[ModelWeights, ...]
         if detector is None:
             path, detector = self._load(self._options)
-            self.name = f"detector:{path.stem}@{digest(path)}"
+            model = f"{path.stem}@{digest(path)}"
+            self.name = f"detector:{model}"
+            self.weights = (ModelWeights(part="segment", model=model, license=self._options.license),)
         else:
             self.name = f"detector:{type(detector).__name__}"
+            self.weights = ()
         self._detector = detector
 
     @staticmethod
@@ -106,8 +110,8 @@ class DetectorSegmenter:
 
 
 def choose_looks(pts_s: npt.NDArray[np.float64], key_frames: Sequence[int], interval_s: float) -> list[int]:
-    """The frames to look at: the key frames, the last frame, and between them no gap of more than `interval_s`
-    (or one frame)."""
+    """The frames to look at: the key frames, the last frame, and between them no gap of more than
+    `interval_s` (or one frame)."""
     fixed = sorted({0, *key_frames, len(pts_s) - 1})
     looks = [fixed[0]]
     for stop in fixed[1:]:
