@@ -27,7 +27,13 @@ _PROBED = (("codecs", checks.video), ("torch", checks.torch), ("vllm", checks.vl
 def examine() -> list[Check]:
     """Look at everything; takes as long as the slowest import (vLLM's, some seconds), two minutes at most."""
     probes = [(name, look, _Probe(name)) for name, look in _PROBED]
-    findings = [*checks.machine(), *checks.ray(), *checks.packages(), *checks.weights()]
+    findings = [
+        *checks.machine(),
+        *checks.ray(),
+        *checks.packages(),
+        *checks.weights(),
+        *checks.onnx_models(),
+    ]
     deadline = time.monotonic() + _PROBE_S
     for name, look, probe in probes:
         found = probe.result(deadline)

