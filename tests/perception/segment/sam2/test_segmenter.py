@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from benchmarks.sam2_common import first_masks, moving_pictures
+from rvt_ray import backends
+from rvt_ray.errors import ConfigError
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking import TrackLinker
-from rvt_ray.perception.proposals import KeyFrameDecision, Proposal
+from rvt_ray.perception.proposals import DetectedBox, KeyFrameDecision, Proposal
 from rvt_ray.perception.segment.sam2 import Sam2Options, Sam2Segmenter
 from rvt_ray.perception.segment.sam2.engine import Propagator
 from rvt_ray.perception.segment.sam2.network import Network
@@ -161,6 +163,95 @@ def test_every_track_reaches_from_the_first_to_the_last_frame(network: Network) 
     assert sights[61][6].rle == proposals[6][0].rle
     # Nothing after the last birth is decoded again, nothing twice.
     assert sorted(frames.single) == list(range(10))
+
+
+def test_what_was_lost_and_is_back_is_followed_back_to_where_it_was_lost(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The forward pass loses the object on frames 4..9; it is given anew on 10."""
+    first, again = _proposals(0, 1)[0], _proposals(0, 1)[0]
+
+    class _Back(TrackLinker):
+        def observe(self, frame, seen):  # type: ignore[no-untyped-def]
+            pass
+
+        def key_frame(self, frame, proposals, seen):  # type: ignore[no-untyped-def]
+            if frame == 0:
+                return KeyFrameDecision(born={1: first})
+            return KeyFrameDecision(found={1: again}, corrected={1: again})
+
+    step, ways = Propagator.step, []
+
+    def lose(self: Propagator, features):  # type: ignore[no-untyped-def]
+        tracked = step(self, features)
+        forward = self._direction > 0
+        ways.append((forward, features.frame, list(tracked.ids)))
+        tracked.logits.fill_(-10.0 if forward and 4 <= features.frame <= 10 else 10.0)
+        return tracked
+
+    monkeypatch.setattr(Propagator, "step", lose)
+    passes = Passes(network, stream(14), SETTINGS)
+    sights, starts = passes.forward(_Back(HEIGHT, WIDTH, 14), {0: [first], 10: [again]})
+    assert sorted(starts) == [0, 10]
+    assert [t for t in range(14) if rle.area(sights[1][t].rle) == 0] == [4, 5, 6, 7, 8, 9]
+    before = {t: sights[1][t] for t in range(4)}
+    passes.backward(sights, starts)
+    assert all(rle.area(sights[1][t].rle) > 0 for t in range(14)), "the gap was left as it was"
+    assert {t: sights[1][t] for t in range(4)} == before, "what the forward pass knew was overwritten"
+    assert [t for forward, t, ids in ways if not forward and ids] == [9, 8, 7, 6, 5, 4, 3]
+
+
+class Boxes:
+    """A detector that sees the same two things on every frame."""
+
+    class Options(backends.Options):
+        word: str = "cat"
+
+    name = "boxes"
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    @classmethod
+    def preflight(cls, options: Options) -> None:
+        if options.word == "nothing":
+            raise ConfigError("weights of nothing are not on this machine")
+
+    def detect(self, frame: FrameArray) -> list[DetectedBox]:
+        assert frame.shape == (HEIGHT, WIDTH, 3)
+        return [
+            DetectedBox(self.options.word, 0.9, (5.0, 5.0, 45.0, 40.0)),
+            DetectedBox("dog", 0.6, (50.0, 30.0, 90.0, 70.0)),
+        ]
+
+
+def _with_boxes(checkpoint: Path, **options: str) -> Sam2Options:
+    return Sam2Options(
+        checkpoint=str(checkpoint),
+        model="tiny",
+        image_size=IMAGE_SIZE,
+        device="cpu",
+        detector=backends.BackendSpec(backend=f"{__name__}:Boxes", options=options),
+        min_fragment_share=0,
+    )
+
+
+def test_a_detectors_boxes_become_tracks_with_its_words(checkpoint: Path, clip: ClipRecord) -> None:
+    segmenter = Sam2Segmenter(_with_boxes(checkpoint, word="lynx"))
+    assert segmenter.name.endswith("+boxes")
+    result = segmenter.segment(clip, stream(clip.num_frames), [0, 5])
+    words = {track.category: track.category_score for track in result.tracks}
+    assert words
+    assert words.items() <= {"lynx": 0.9, "dog": 0.6}.items()
+    for track in result.tracks:
+        assert track.score[0] is None, "it was given on the first frame"
+
+
+def test_a_wrong_detector_ends_before_any_video_is_read(checkpoint: Path) -> None:
+    with pytest.raises(ConfigError, match=r"perceive.segment.options.detector.*unknown key 'wrod'.*'word'"):
+        Sam2Segmenter.preflight(_with_boxes(checkpoint, wrod="lynx"))
+    with pytest.raises(ConfigError, match="weights of nothing"):
+        Sam2Segmenter.preflight(_with_boxes(checkpoint, word="nothing"))
 
 
 def test_the_backward_pass_ends_when_everything_is_gone(
