@@ -132,6 +132,7 @@ def main() -> None:
     )
     parser.add_argument("--scenes", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the first scene, and of what goes wrong")
+    parser.add_argument("--input", choices=["propagated", "masks alone", "both"], default="both")
     parser.add_argument("--cache", type=Path, default=None, help="folder that keeps rendered scenes")
     args = parser.parse_args()
     scenes = [rendered(s, cache=args.cache) for s in range(args.seed, args.seed + args.scenes)]
@@ -147,7 +148,7 @@ def main() -> None:
     for name, some in clips.items():
         for way, key_every in (("propagated", KEY_EVERY), ("masks alone", None)):
             for label, rates in RATES.items():
-                if not some:
+                if not some or args.input not in (way, "both"):
                     continue
                 totals = compare(some, rates, key_every, args.seed)
                 for linker, t in totals.items():

@@ -53,10 +53,33 @@ class Simulated:
     def __init__(self, truth: TrueMasks, rates: Rates, seed: int) -> None:
         self.truth, self.rates, self._seed = truth, rates, seed
         self.height, self.width = truth.size
+        self._proposals: dict[int, list[Proposal]] = {}
         self._least = LEAST_SHARE * self.height * self.width
 
     def proposals(self, frame: int) -> list[Proposal]:
         """What is found on a frame, in no particular order."""
+        if frame not in self._proposals:
+            self._proposals[frame] = self._find(frame)
+        return self._proposals[frame]
+
+    def masks(self, frame: int) -> dict[int, Mask]:
+        """The true masks of a frame."""
+        texts = {i: track[frame] for i, track in self.truth.tracks.items() if frame in track}
+        return {i: rle.decode(text, self.height, self.width) for i, text in texts.items()}
+
+    def propagator(self, key_every: int, reverse: bool = False) -> Propagator:
+        """Follows what it is given from frame to frame."""
+        return Propagator(self, key_every, reverse)
+
+    def jittered(self, mask: Mask, frame: int, i: int) -> Mask:
+        """A propagated mask."""
+        return self._jittered(mask, self._rng(2, frame, i))
+
+    def is_lost(self, i: int, interval: int, reverse: bool) -> bool:
+        """Whether propagation loses an object between two key frames."""
+        return bool(self._rng(3, i, interval, int(reverse)).random() < self.rates.drop)
+
+    def _find(self, frame: int) -> list[Proposal]:
         rng, rates = self._rng(1, frame), self.rates
         masks = self.masks(frame)
         groups = [[i] for i in masks]
@@ -81,23 +104,6 @@ class Simulated:
         order = rng.permutation(len(found))
         looks = colours(self.truth.frames[frame], [m for m, _ in found])
         return [Proposal(frame, rle.encode(found[k][0]), found[k][1], colours=looks[k]) for k in order]
-
-    def masks(self, frame: int) -> dict[int, Mask]:
-        """The true masks of a frame."""
-        texts = {i: track[frame] for i, track in self.truth.tracks.items() if frame in track}
-        return {i: rle.decode(text, self.height, self.width) for i, text in texts.items()}
-
-    def propagator(self, key_every: int, reverse: bool = False) -> Propagator:
-        """Follows what it is given from frame to frame."""
-        return Propagator(self, key_every, reverse)
-
-    def jittered(self, mask: Mask, frame: int, i: int) -> Mask:
-        """A propagated mask."""
-        return self._jittered(mask, self._rng(2, frame, i))
-
-    def is_lost(self, i: int, interval: int, reverse: bool) -> bool:
-        """Whether propagation loses an object between two key frames."""
-        return bool(self._rng(3, i, interval, int(reverse)).random() < self.rates.drop)
 
     def _jittered(self, mask: Mask, rng: np.random.Generator) -> Mask:
         most = min(self.rates.jitter, 0.05 * float(np.sqrt(mask.sum())))
