@@ -17,7 +17,7 @@ from rvt_ray.errors import ConfigError
 from rvt_ray.records.enums import Stage
 
 # Raised by hand when the code of a stage changes what it makes of the same input and settings.
-STAGE_VERSION = {Stage.INDEX: 1, Stage.PERCEIVE: 2, Stage.GENERATE: 1, Stage.SOLVE: 1}
+STAGE_VERSION = {Stage.INDEX: 1, Stage.PERCEIVE: 2, Stage.CAPTION: 1, Stage.GENERATE: 1, Stage.SOLVE: 1}
 
 
 def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> Config:
@@ -97,12 +97,11 @@ def fingerprint(config: Config, stage: Stage) -> str:
         "version": STAGE_VERSION[Stage.INDEX],
         "index": config.index.model_dump(mode="json"),
     }
-    if stage in (Stage.PERCEIVE, Stage.GENERATE):
-        content["perceive"] = [
-            STAGE_VERSION[Stage.PERCEIVE],
-            config.seed,
-            _without_cache(config.perceive.model_dump(mode="json")),
-        ]
+    if stage is not Stage.INDEX:
+        perceive, opinions = _apart(config.perceive.model_dump(mode="json"))
+        content["perceive"] = [STAGE_VERSION[Stage.PERCEIVE], config.seed, perceive]
+        if stage is not Stage.PERCEIVE and opinions:
+            content["caption"] = [STAGE_VERSION[Stage.CAPTION], opinions]
     if stage is Stage.GENERATE:
         generate = config.generate.model_dump(mode="json")
         generate["llm"].pop("cache")
@@ -120,19 +119,25 @@ def _solve_content(config: Config) -> dict[str, Any]:
         "lexicon": config.generate.queries.lexicon,
     }
     if config.agent.twin == "own":
-        content["perceive"] = fingerprint(config, Stage.PERCEIVE)
+        content["perceive"] = fingerprint(config, Stage.CAPTION)
     return content
 
 
-def _without_cache(perceive: dict[str, Any]) -> dict[str, Any]:
-    """The perceive settings without the folder of a captioner's reply cache."""
+def _apart(perceive: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The perceive settings without those of captioners that ask a model, and these on their own.
+
+    A captioner asks a model when it has an option `llm`; all of its options but `measured` can then change
+    what the model says, and nothing else. The folder of its reply cache changes nothing.
+    """
+    opinions: list[dict[str, Any]] = []
     for spec in (perceive["caption"], (perceive["annotated"] or {}).get("caption")):
-        if spec is None:
+        if spec is None or not isinstance(spec["options"].get("llm"), dict):
             continue
-        llm = spec["options"].get("llm")
-        if isinstance(llm, dict):
-            spec["options"]["llm"] = {key: value for key, value in llm.items() if key != "cache"}
-    return perceive
+        options = dict(spec["options"])
+        spec["options"] = {key: value for key, value in options.items() if key == "measured"}
+        options["llm"] = {key: value for key, value in options["llm"].items() if key != "cache"}
+        opinions.append(options)
+    return perceive, opinions
 
 
 def _digest(content: dict[str, Any]) -> str:

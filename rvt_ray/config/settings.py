@@ -253,13 +253,14 @@ class RunSettings(Settings):
         clip_timeout_s: the deadline of one clip in one stage.
         max_attempts: starts of a clip that kills its worker before it becomes a failure.
         max_failed_share: above this share of failures the command exits with the partial-failure code.
-        in_flight: twins in flight in one generate or solve actor.
+        in_flight: twins in flight in one caption, generate or solve actor.
     """
 
     address: str = "local"
     num_cpus: int | None = Field(default=None, ge=1)
     index: PoolSettings = Field(default_factory=PoolSettings)
     perceive: PoolSettings = Field(default_factory=PoolSettings)
+    caption: PoolSettings = Field(default_factory=PoolSettings)
     generate: PoolSettings = Field(default_factory=PoolSettings)
     solve: PoolSettings = Field(default_factory=PoolSettings)
     clip_timeout_s: float = Field(default=1800.0, gt=0)

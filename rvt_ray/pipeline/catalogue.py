@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,7 +18,8 @@ from rvt_ray.config import Config, fingerprint
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.storage import Storage
-from rvt_ray.records import BUILD_STAGES, ClipRecord, Failure
+from rvt_ray.records import BUILD_STAGES, ClipRecord, Failure, Stage
+from rvt_ray.twin.build import asks_a_model
 from rvt_ray.video.item import SourceItem
 
 logger = logging.getLogger(__name__)
@@ -41,8 +42,8 @@ class Clip:
     Attributes:
         clip_id: its id in the tables.
         video: key of the index ledger whose file holds its `ClipRecord`.
-        perceive: key of the perceive ledger: the id, and the annotation when there is one (another
-            annotation gives another twin).
+        perceive: key of the perceive and caption ledgers: the id, and the annotation when there is one
+            (another annotation gives another twin).
         generate: key of the generate ledger: also the licence, which stands in every sample.
     """
 
@@ -155,19 +156,32 @@ def _remote_token(uri: str) -> Any:
 
 @dataclass
 class Ledgers:
-    """The ledgers of one config under one output root."""
+    """The ledgers of one config under one output root.
+
+    Attributes:
+        caption: None where no captioner asks a model.
+    """
 
     index: Ledger
     perceive: Ledger
+    caption: Ledger | None
     generate: Ledger
 
     @classmethod
     def of(cls, storage: Storage, config: Config) -> Ledgers:
         """The ledgers that this config's fingerprints name."""
-        return cls(*(Ledger(storage, stage, fingerprint(config, stage)) for stage in BUILD_STAGES))
+        ledgers = {stage: Ledger(storage, stage, fingerprint(config, stage)) for stage in BUILD_STAGES}
+        return cls(
+            ledgers[Stage.INDEX],
+            ledgers[Stage.PERCEIVE],
+            ledgers[Stage.CAPTION] if asks_a_model(config) else None,
+            ledgers[Stage.GENERATE],
+        )
 
-    def __iter__(self) -> Iterator[Ledger]:
-        yield from (self.index, self.perceive, self.generate)
+    @property
+    def twins(self) -> Ledger:
+        """Where finished twins are; keys are the clips' `perceive`."""
+        return self.caption or self.perceive
 
 
 @dataclass

@@ -56,6 +56,7 @@ class _Staged:
     twins: list[Clip]
     asked: list[Clip]
     perceive_failed: list[Clip]
+    caption_failed: list[Clip]
     generate_failed: list[Clip]
     stages: list[Stage]
 
@@ -114,6 +115,15 @@ def _gather(storage: Storage, config: Config, catalogue: Catalogue) -> _Staged:
     _refuse_unfinished("clips have no twin", pending, "perceive")
     twins = [c for c in indexed.clips if perceived[c.perceive] is Done.OK]
     stages = list(BUILD_STAGES)
+    caption_failed: list[Clip] = []
+    if ledgers.caption is None:
+        stages.remove(Stage.CAPTION)
+    else:
+        captioned = ledgers.caption.scan()
+        pending = sum(clip.perceive not in captioned for clip in twins)
+        _refuse_unfinished("twins have no captions", pending, "perceive")
+        caption_failed = [c for c in twins if captioned[c.perceive] is Done.FAILED]
+        twins = [c for c in twins if captioned[c.perceive] is Done.OK]
     pending = sum(clip.generate not in generated for clip in twins)
     if twins and pending == len(twins):
         stages.remove(Stage.GENERATE)  # a corpus of twins only
@@ -128,6 +138,7 @@ def _gather(storage: Storage, config: Config, catalogue: Catalogue) -> _Staged:
         twins=twins,
         asked=[c for c in twins if generated.get(c.generate) is Done.OK],
         perceive_failed=[c for c in indexed.clips if perceived[c.perceive] is Done.FAILED],
+        caption_failed=caption_failed,
         generate_failed=[c for c in twins if generated.get(c.generate) is Done.FAILED],
         stages=stages,
     )
@@ -169,7 +180,7 @@ def _clips(staged: _Staged) -> Iterator[pa.Table]:
 
 def _twins(staged: _Staged, seen: _Seen) -> Iterator[pa.Table]:
     for clip in staged.twins:
-        table = staged.ledgers.perceive.read(clip.perceive)
+        table = staged.ledgers.twins.read(clip.perceive)
         seen.models.see_twin(table)
         yield table
 
@@ -205,6 +216,7 @@ def _failures(staged: _Staged) -> Iterator[pa.Table]:
     for stream in (
         iter(sorted(of_videos, key=by_place)),
         read(ledgers.perceive, [c.perceive for c in staged.perceive_failed]),
+        read(ledgers.caption, [c.perceive for c in staged.caption_failed]),
         read(ledgers.generate, [c.generate for c in staged.generate_failed]),
     ):
         for failure in stream:
@@ -230,6 +242,7 @@ def _conservation(staged: _Staged, shards: dict[str, list[Shard]]) -> Conservati
         clips=rows["clips"],
         twins=rows["twins"],
         failed_perceive=len(staged.perceive_failed),
+        failed_caption=len(staged.caption_failed),
         asked=len(staged.asked),
         failed_generate=len(staged.generate_failed),
         generated=Stage.GENERATE in staged.stages,

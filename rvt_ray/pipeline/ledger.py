@@ -38,6 +38,7 @@ class Done(StrEnum):
 STAGED_SCHEMA: dict[Stage, pa.Schema] = {
     Stage.INDEX: ClipRecord.SCHEMA,
     Stage.PERCEIVE: DigitalTwin.SCHEMA,
+    Stage.CAPTION: DigitalTwin.SCHEMA,
     Stage.GENERATE: Reject.SCHEMA,
     Stage.SOLVE: PREDICTION_SCHEMA,
 }

@@ -59,6 +59,7 @@ class Conservation:
     clips: int
     twins: int
     failed_perceive: int
+    failed_caption: int
     asked: int
     failed_generate: int
     generated: bool
@@ -75,12 +76,16 @@ class Conservation:
                 self.videos,
                 self.indexed + self.duplicates + self.failed_index,
             ),
-            ("clips = twins + failures(perceive)", self.clips, self.twins + self.failed_perceive),
+            (
+                "clips = twins + failures(perceive, caption)",
+                self.clips,
+                self.twins + self.failed_perceive + self.failed_caption,
+            ),
             ("candidates = samples + rejects", self.candidates, self.samples + self.rejects),
             (
                 "failures = failures of all stages",
                 self.failures,
-                self.failed_index + self.failed_perceive + self.failed_generate,
+                self.failed_index + self.failed_perceive + self.failed_caption + self.failed_generate,
             ),
         ]
         if self.generated:

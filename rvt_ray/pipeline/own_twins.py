@@ -36,7 +36,7 @@ class OwnTwins:
         self._config = config
         self._storage = storage
         self._annotations = annotations
-        self._folder = f"{FOLDER}/{fingerprint(config, Stage.PERCEIVE)}"
+        self._folder = f"{FOLDER}/{fingerprint(config, Stage.CAPTION)}"
         self._perception: Perception | None = None
 
     def twin(self, clip: ClipRecord) -> DigitalTwin:

@@ -1,4 +1,4 @@
-"""The job as a recipe: sources -> index -> perceive -> generate -> finalise.
+"""The job as a recipe: sources -> index -> perceive (-> caption) -> generate -> finalise.
 
 Every function here may be called again at any time: what the ledgers hold is not done again.
 """
@@ -30,6 +30,7 @@ from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row
 from rvt_ray.pipeline.workers import clip_row, index_row
 from rvt_ray.records import BUILD_STAGES, Stage
+from rvt_ray.twin.build import asks_a_model
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +97,24 @@ class Run:
         ]
         self.run_stage(self.ledgers.perceive, rows)
 
+    def caption(self, catalogue: Catalogue) -> None:
+        """Twins -> twins with a model's opinions; nothing where no captioner asks one."""
+        ledger = self.ledgers.caption
+        if ledger is None:
+            return
+        indexed = read_index(catalogue, self.ledgers.index)
+        perceived = self.ledgers.perceive.scan()
+        rows = [
+            clip_row(clip, clip.perceive, indexed.kept[_video_of(clip.clip_id)])
+            for clip in indexed.clips
+            if perceived.get(clip.perceive) is Done.OK
+        ]
+        self.run_stage(ledger, rows)
+
     def generate(self, catalogue: Catalogue) -> None:
         """Twins -> samples and rejects."""
         indexed = read_index(catalogue, self.ledgers.index)
-        twins = self.ledgers.perceive.scan()
+        twins = self.ledgers.twins.scan()
         rows = [
             clip_row(clip, clip.generate, indexed.kept[_video_of(clip.clip_id)])
             for clip in indexed.clips
@@ -148,7 +163,7 @@ class Run:
         if not twins and (missing or indexed.missing):
             raise ConfigError(
                 f"{self.storage.root}: no twin is staged under these settings (fingerprint "
-                f"{self.ledgers.perceive.fingerprint}): {remedy}"
+                f"{self.ledgers.twins.fingerprint}): {remedy}"
             )
         if missing or indexed.missing:
             logger.warning(
@@ -176,6 +191,7 @@ def open_run(
     """
     storage = Storage(out)
     check_config(config, stages, storage)
+    stages = [stage for stage in stages if stage is not Stage.CAPTION or asks_a_model(config)]
     run_id = uuid.uuid4().hex
     with ExitStack() as stack:
         stack.enter_context(storage.lock())
@@ -192,8 +208,10 @@ def open_run(
 
 def perceive(config: Config, out: str | Path, **options: Any) -> Result:
     """Sources -> clips -> twins. `options` as `open_run`'s."""
-    with open_run(config, out, [Stage.INDEX, Stage.PERCEIVE], **options) as run:
-        run.perceive(run.index())
+    with open_run(config, out, [Stage.INDEX, Stage.PERCEIVE, Stage.CAPTION], **options) as run:
+        catalogue = run.index()
+        run.perceive(catalogue)
+        run.caption(catalogue)
     return run.result
 
 
@@ -209,6 +227,7 @@ def build(config: Config, out: str | Path, **options: Any) -> Result:
     with open_run(config, out, BUILD_STAGES, **options) as run:
         catalogue = run.index()
         run.perceive(catalogue)
+        run.caption(catalogue)
         run.generate(catalogue)
         run.finalise(catalogue)
     return run.result

@@ -28,10 +28,11 @@ logger = logging.getLogger(__name__)
 WORKERS = {
     Stage.INDEX: "rvt_ray.pipeline.workers:IndexWorker",
     Stage.PERCEIVE: "rvt_ray.pipeline.workers:PerceiveWorker",
+    Stage.CAPTION: "rvt_ray.pipeline.workers:CaptionWorker",
     Stage.GENERATE: "rvt_ray.pipeline.workers:GenerateWorker",
     Stage.SOLVE: "rvt_ray.pipeline.solve_corpus:SolveWorker",
 }
-ASYNC_STAGES = (Stage.GENERATE, Stage.SOLVE)
+ASYNC_STAGES = (Stage.CAPTION, Stage.GENERATE, Stage.SOLVE)
 """Stages that talk to a language model and keep many rows in flight."""
 _CLOSE_TIMEOUT_S = 30.0
 
@@ -78,7 +79,7 @@ class SyncStage:
 
 
 class AsyncStage:
-    """Generate and solve: up to `in_flight` rows at once in this process, each a coroutine.
+    """Caption, generate and solve: up to `in_flight` rows at once in this process, each a coroutine.
 
     A row that was in flight when a process died is run alone the next time (see `attempts`).
     """

@@ -127,10 +127,10 @@ def _check_ids(corpus: Corpus, report: Report) -> None:
     failed = {
         row["clip_id"]
         for row in corpus.tables["failures"].scan(["clip_id", "stage"])
-        if row["stage"] == Stage.PERCEIVE
+        if row["stage"] in (Stage.PERCEIVE, Stage.CAPTION)
     }
     for clip_id in sorted(failed & twins):
-        report.add(f"failures {clip_id}", "failed in perceive and yet has a twin")
+        report.add(f"failures {clip_id}", "failed in perceive or caption and yet has a twin")
     for clip_id in sorted(clips - twins - failed):
         report.add(f"clips {clip_id}", "has neither a twin nor a failure")
 
@@ -146,7 +146,11 @@ def _check_conservation(corpus: Corpus, manifest: dict[str, Any], report: Report
             counts.get("videos"),
             len(videos) + len(manifest.get("duplicates", [])) + failed[Stage.INDEX],
         ),
-        ("clips = twins + failures(perceive)", rows["clips"], rows["twins"] + failed[Stage.PERCEIVE]),
+        (
+            "clips = twins + failures(perceive, caption)",
+            rows["clips"],
+            rows["twins"] + failed[Stage.PERCEIVE] + failed[Stage.CAPTION],
+        ),
         ("candidates = samples + rejects", counts.get("candidates"), rows["samples"] + rows["rejects"]),
     ]
     if Stage.GENERATE in manifest.get("stages", []):

@@ -1,8 +1,10 @@
-"""The three stage functions: one row in, one table out. No Ray; each lives in one process for many rows."""
+"""The stage functions: one row in, one table out. No Ray; each lives in one process for many rows."""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -15,6 +17,7 @@ from rvt_ray.pipeline.ledger import Done, Ledger
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row, Work
 from rvt_ray.records import ClipRecord, DigitalTwin, Reject, Sample, Stage
+from rvt_ray.twin.opinions import drafts_of, with_opinions
 from rvt_ray.video.item import SourceItem
 
 
@@ -61,6 +64,7 @@ class PerceiveWorker:
         self._settings = config.index
         self._index = Ledgers.of(storage, config).index
         self._perception = Perception.from_config(config)
+        self._perception.opinions = False  # the caption stage's
 
     def __call__(self, row: Row) -> Work:
         clip = read_clip(self._index, Clip(**json.loads(row.payload)))
@@ -75,6 +79,46 @@ class PerceiveWorker:
         return Work(DigitalTwin.to_table([twin]), {"counts": counts, "parts": parts})
 
 
+class CaptionWorker:
+    """Twin -> twin with a model's opinions, many twins at once on one engine. The few frames that the model
+    looks at are decoded here."""
+
+    def __init__(self, config: Config, storage: Storage) -> None:
+        from rvt_ray.twin.build import captioners
+        from rvt_ray.video import open_clip
+
+        self._open_clip = open_clip
+        self._settings = config.index
+        ledgers = Ledgers.of(storage, config)
+        self._index, self._perceive = ledgers.index, ledgers.perceive
+        self._settings_id = fingerprint(config, Stage.CAPTION)
+        self._plain, self._annotated = captioners(config)
+
+    async def work(self, row: Row) -> Work:
+        clip_ref = Clip(**json.loads(row.payload))
+        clip = read_clip(self._index, clip_ref)
+        twin = DigitalTwin.from_table(self._perceive.read(clip_ref.perceive))[0]
+        captioner: Any = self._plain if clip.annotation_uri is None else self._annotated
+        seconds = 0.0
+        if hasattr(captioner, "opinions"):
+            frames = await asyncio.to_thread(self._open_clip, clip, self._settings)
+            start = time.perf_counter()
+            try:
+                said = await captioner.opinions(clip, frames, drafts_of(twin))
+            finally:
+                frames.close()
+            seconds = time.perf_counter() - start
+            twin = with_opinions(twin, said, captioner, self._settings_id)
+        counts = {"instances": len(twin.instances)}
+        parts = {"opinions": round(seconds, 4)}
+        return Work(DigitalTwin.to_table([twin]), {"counts": counts, "parts": parts})
+
+    async def close(self) -> None:
+        for captioner in {id(c): c for c in (self._plain, self._annotated)}.values():
+            if hasattr(captioner, "close"):
+                await captioner.close()
+
+
 class GenerateWorker:
     """Twin -> samples and rejects, many twins at once on one engine."""
 
@@ -87,13 +131,13 @@ class GenerateWorker:
         self._seed = config.seed
         self._fingerprint = fingerprint(config, Stage.GENERATE)
         ledgers = Ledgers.of(storage, config)
-        self._index, self._perceive = ledgers.index, ledgers.perceive
+        self._index, self._twins = ledgers.index, ledgers.twins
         self._llm = build_llm(config.generate.llm)
 
     async def work(self, row: Row) -> Work:
         clip_ref = Clip(**json.loads(row.payload))
         clip = read_clip(self._index, clip_ref)
-        twin = DigitalTwin.from_table(self._perceive.read(clip_ref.perceive))[0]
+        twin = DigitalTwin.from_table(self._twins.read(clip_ref.perceive))[0]
         outcome = await self._generate(twin, clip, self._settings, self._llm, self._seed, self._fingerprint)
         kept, refused = len(outcome.samples), len(outcome.rejects)
         if outcome.candidates != kept + refused:

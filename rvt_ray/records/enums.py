@@ -73,15 +73,17 @@ class CameraMotion(StrEnum):
 
 
 class Stage(StrEnum):
-    """The stages of the jobs: three build a corpus, in this order; `solve` answers a corpus's questions."""
+    """The stages of the jobs: four build a corpus, in this order (`caption` only where a model captions);
+    `solve` answers a corpus's questions."""
 
     INDEX = "index"
     PERCEIVE = "perceive"
+    CAPTION = "caption"
     GENERATE = "generate"
     SOLVE = "solve"
 
 
-BUILD_STAGES = (Stage.INDEX, Stage.PERCEIVE, Stage.GENERATE)
+BUILD_STAGES = (Stage.INDEX, Stage.PERCEIVE, Stage.CAPTION, Stage.GENERATE)
 """What `rvt-ray build` runs, in order."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +32,8 @@ from rvt_ray.records import (
     Stage,
 )
 from rvt_ray.twin.assemble import assemble
-from rvt_ray.twin.opinions import with_opinions
+from rvt_ray.twin.clock import Clock, ClockedFrames
+from rvt_ray.twin.opinions import drafts_of, with_opinions
 from rvt_ray.video.frames import FrameStream
 
 _MAX_EXCLUDED_SHARE = 0.7
@@ -67,6 +67,33 @@ class Backends:
         return found
 
 
+def captioners(config: Config) -> tuple[Captioner, Captioner]:
+    """The captioners alone: of clips without and with annotations (often the same object).
+
+    Raises:
+        ConfigError: as `Perception.from_config`.
+    """
+    perceive, names = config.perceive, caption_room.BACKENDS
+    plain: Captioner = backends.build(perceive.caption, names, "perceive.caption")
+    if perceive.annotated is None or perceive.annotated.caption is None:
+        return plain, plain
+    return plain, backends.build(perceive.annotated.caption, names, "perceive.annotated.caption")
+
+
+def asks_a_model(config: Config) -> bool:
+    """Whether some captioner of these settings has opinions, which a job collects in a stage of their own.
+    Loads nothing.
+
+    Raises:
+        ConfigError: unknown backend.
+    """
+    specs = {"perceive.caption": config.perceive.caption}
+    if config.perceive.annotated is not None and config.perceive.annotated.caption is not None:
+        specs["perceive.annotated.caption"] = config.perceive.annotated.caption
+    found = [backends.resolve(spec.backend, caption_room.BACKENDS, what) for what, spec in specs.items()]
+    return any(hasattr(cls, "opinions") for cls in found)
+
+
 @dataclass
 class Perception:
     """The backends and the settings; built once per worker, used for many clips.
@@ -77,6 +104,7 @@ class Perception:
         settings: the `perceive` part of the config.
         settings_id: its fingerprint, for the twin's provenance.
         opinions: ask a captioner that asks a model; off where another worker does that.
+        opinions_id: the fingerprint that a twin has after that.
     """
 
     plain: Backends
@@ -84,6 +112,7 @@ class Perception:
     settings: PerceiveSettings
     settings_id: str
     opinions: bool = True
+    opinions_id: str = ""
 
     @classmethod
     def from_config(cls, config: Config) -> Perception:
@@ -93,11 +122,11 @@ class Perception:
             ConfigError: unknown backend or option; MissingDependencyError: packages or weights are absent.
         """
         perceive = config.perceive
-        build = backends.build
+        build, spoken = backends.build, captioners(config)
         plain = Backends(
             segmenter=build(perceive.segment, segment_room.BACKENDS, "perceive.segment"),
             depth=build(perceive.depth, depth_room.BACKENDS, "perceive.depth"),
-            captioner=build(perceive.caption, caption_room.BACKENDS, "perceive.caption"),
+            captioner=spoken[0],
         )
         annotated = replace(plain)
         if (other := perceive.annotated) is not None:
@@ -106,9 +135,14 @@ class Perception:
                 annotated.segmenter = build(other.segment, segment_room.BACKENDS, f"{where}.segment")
             if other.depth is not None:
                 annotated.depth = build(other.depth, depth_room.BACKENDS, f"{where}.depth")
-            if other.caption is not None:
-                annotated.captioner = build(other.caption, caption_room.BACKENDS, f"{where}.caption")
-        return cls(plain, annotated, perceive, fingerprint(config, Stage.PERCEIVE))
+            annotated.captioner = spoken[1]
+        return cls(
+            plain,
+            annotated,
+            perceive,
+            fingerprint(config, Stage.PERCEIVE),
+            opinions_id=fingerprint(config, Stage.CAPTION),
+        )
 
     def twin(
         self, clip: ClipRecord, frames: FrameStream, seconds: dict[str, float] | None = None
@@ -117,14 +151,15 @@ class Perception:
 
         Args:
             frames: the clip's frames; decoded once per step that looks at pixels.
-            seconds: gets the wall seconds of each step added (`segment`, `camera`, `caption`,
-                `depth_assemble`, `opinions`), decoding included.
+            seconds: gets the wall seconds of each step added (`segment`, `camera`, `caption`, `depth`,
+                `assemble`, `opinions`, and `decode`: waits for frames, which are in no other step).
 
         Raises:
             ClipError: the frames cannot be decoded, or a backend failed (BACKEND_ERROR, its name and the
                 cause in the message).
         """
-        clock = {} if seconds is None else seconds
+        clock = Clock({} if seconds is None else seconds)
+        undisturbed, frames = frames, ClockedFrames(frames, clock)
         by = self.plain if clip.annotation_uri is None else self.annotated
         key_frames = choose_key_frames(clip.pts_s, self.settings.key_frame_interval_s)
         with _step("segment", by.segmenter.name, clip, clock):
@@ -137,8 +172,8 @@ class Perception:
         with _step("caption", measured.name, clip, clock):
             captions = measured.caption(clip, frames, segmentation, camera)
         # Depth maps are consumed one by one while the twin is put together: none is kept.
-        with _step("depth_assemble", by.depth.name, clip, clock):
-            maps = by.depth.depth(clip, frames, key_frames)
+        with _step("assemble", by.depth.name, clip, clock):
+            maps = clock.over("depth", by.depth.depth(clip, frames, key_frames))
             aligner = None
             if by.depth.kind is DepthKind.RELATIVE_INVERSE:
                 aligner = DepthAligner(clip.height, clip.width, camera)
@@ -158,8 +193,9 @@ class Perception:
         twin.weights = by.weights(captioner=not asks)
         if asks and self.opinions:
             with _step("opinions", by.captioner.name, clip, clock):
-                said = by.captioner.caption(clip, frames, segmentation, camera)
-            twin = with_opinions(twin, said, by.captioner)
+                seen = Segmentation(drafts_of(twin), twin.key_frames)
+                said = by.captioner.caption(clip, undisturbed, seen, camera)
+            twin = with_opinions(twin, said, by.captioner, self.opinions_id)
         return twin
 
     def _provenance(self, by: Backends, captioner: Captioner) -> Provenance:
@@ -173,10 +209,10 @@ class Perception:
 
 
 @contextmanager
-def _step(name: str, backend: str, clip: ClipRecord, clock: dict[str, float]) -> Iterator[None]:
-    start = time.perf_counter()
+def _step(name: str, backend: str, clip: ClipRecord, clock: Clock) -> Iterator[None]:
     try:
-        yield
+        with clock.step(name):
+            yield
     except RvtError:
         raise
     except Exception as error:
@@ -185,8 +221,6 @@ def _step(name: str, backend: str, clip: ClipRecord, clock: dict[str, float]) ->
             f"{clip.uri} (clip {clip.clip_id}): {name} backend {backend!r} failed: "
             f"{type(error).__name__}: {error}",
         ) from error
-    finally:
-        clock[name] = clock.get(name, 0.0) + time.perf_counter() - start
 
 
 def objects_mask(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rvt_ray.perception.base import Captioner, Captions, InstanceCaption
+from rvt_ray.perception.base import Captioner, Captions, InstanceCaption, TrackDraft
 from rvt_ray.records import DigitalTwin, Instance, Scored
 from rvt_ray.twin.claims import NEUTRAL_CATEGORY, merge_attributes
 from rvt_ray.twin.facts import kinds
@@ -10,7 +10,27 @@ from rvt_ray.twin.facts import kinds
 SOURCE = "vlm"
 
 
-def with_opinions(twin: DigitalTwin, opinions: Captions, captioner: Captioner) -> DigitalTwin:
+def drafts_of(twin: DigitalTwin) -> list[TrackDraft]:
+    """A twin's tracks as a captioner takes them; without labels, which would be hints."""
+    drafts = []
+    for instance in twin.instances:
+        track = instance.track
+        noted = [i for i, text in enumerate(track.rle) if text is not None]
+        drafts.append(
+            TrackDraft(
+                instance_id=instance.instance_id,
+                frame_idx=[track.frame_idx[i] for i in noted],
+                rle=[track.rle[i] or "" for i in noted],
+                absence=[track.absence[i] for i in noted],
+                score=[track.score[i] for i in noted],
+            )
+        )
+    return drafts
+
+
+def with_opinions(
+    twin: DigitalTwin, opinions: Captions, captioner: Captioner, settings_id: str
+) -> DigitalTwin:
     """A copy of the twin with the opinions merged in. Nothing that was known is thrown away.
 
     Category: the segmenter's label stays the name, unless the opinion is a special case of it ("person",
@@ -19,6 +39,7 @@ def with_opinions(twin: DigitalTwin, opinions: Captions, captioner: Captioner) -
 
     Args:
         captioner: whose they are; its name and weights go into the twin.
+        settings_id: fingerprint of the settings that could change the result.
     """
     said = {opinion.instance_id: opinion for opinion in opinions.instances}
     segmenter = twin.provenance.segment.partition(":")[0]
@@ -32,7 +53,9 @@ def with_opinions(twin: DigitalTwin, opinions: Captions, captioner: Captioner) -
             "tags": list(dict.fromkeys([*twin.scene.tags, *opinions.tags])),
         }
     )
-    provenance = twin.provenance.model_copy(update={"caption": f"{twin.provenance.caption}+{captioner.name}"})
+    provenance = twin.provenance.model_copy(
+        update={"caption": f"{twin.provenance.caption}+{captioner.name}", "settings": settings_id}
+    )
     return twin.model_copy(
         update={
             "instances": instances,

@@ -274,12 +274,18 @@ def test_a_model_that_cannot_see_is_refused_before_any_work() -> None:
         check_perception(config_of(llm={"backend": "endpoint"}, votes=2))
 
 
-def test_the_cache_folder_changes_no_fingerprint() -> None:
-    def of(**llm: Any) -> str:
-        return fingerprint(config_of(llm={"backend": "endpoint", **llm}), Stage.PERCEIVE)
+def test_another_model_redoes_captions_and_not_masks_and_the_cache_folder_redoes_nothing() -> None:
+    def of(stage: Stage, **options: Any) -> str:
+        llm = {"backend": "endpoint", **options.pop("llm", {})}
+        return fingerprint(config_of(llm=llm, **options), stage)
 
-    assert of(cache="here") == of(cache="there") == of()
-    assert of(options={"model": "other"}) != of()
+    for stage in (Stage.PERCEIVE, Stage.CAPTION, Stage.GENERATE):
+        assert of(stage, llm={"cache": "here"}) == of(stage, llm={"cache": "there"}) == of(stage)
+        assert of(stage, measured={"frames_per_instance": 9}) != of(stage)
+    for change in ({"llm": {"options": {"model": "other"}}}, {"votes": 5}):
+        assert of(Stage.PERCEIVE, **change) == of(Stage.PERCEIVE)
+        assert of(Stage.CAPTION, **change) != of(Stage.CAPTION)
+        assert of(Stage.GENERATE, **change) != of(Stage.GENERATE)
 
 
 def test_measured_words_stay_where_the_model_recognises_nothing() -> None:

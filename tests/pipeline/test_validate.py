@@ -95,7 +95,7 @@ def test_another_schema_is_found(corpus: Path) -> None:
 def test_a_lost_twin_breaks_the_conservation_law(corpus: Path) -> None:
     edit(corpus, "twins", lambda rows: rows.pop())
     found = problems(corpus)
-    assert "clips = twins + failures(perceive): 4 != 3" in found
+    assert "clips = twins + failures(perceive, caption): 4 != 3" in found
     assert "neither a twin nor a failure" in found
 
 

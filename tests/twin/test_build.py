@@ -34,7 +34,7 @@ def test_a_clip_becomes_a_twin_with_the_default_backends() -> None:
     clip = make_clip(40, 160, 120, list(frames.pts_s))
     seconds: dict[str, float] = {}
     twin = perception().twin(clip, frames, seconds)
-    assert set(seconds) == {"segment", "camera", "caption", "depth_assemble"}
+    assert set(seconds) == {"segment", "camera", "caption", "depth", "assemble", "decode"}
     assert twin.scene.camera_motion is CameraMotion.STILL
     assert twin.key_frames == [0, 25]
     thing = twin.instances[0]
