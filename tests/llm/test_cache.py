@@ -46,7 +46,7 @@ def entries(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_the_same_question_is_asked_once_and_answered_alike(tmp_path: Path) -> None:
+def test_trap_14_the_same_question_is_asked_once_and_answered_alike(tmp_path: Path) -> None:
     with FakeServer(Counter()) as server:
         first = asyncio.run(cached(server, tmp_path).complete(REQUEST))
         again = asyncio.run(cached(server, tmp_path).complete(REQUEST))
@@ -98,7 +98,7 @@ def test_another_model_or_question_has_another_entry(tmp_path: Path) -> None:
     assert len(server.requests) == len(entries(tmp_path)) == 3
 
 
-def test_every_part_of_a_request_is_in_its_key() -> None:
+def test_trap_14_every_part_of_a_request_is_in_its_key() -> None:
     image = Message("user", "count", (Image(b"a"),))
     variants = [
         REQUEST,

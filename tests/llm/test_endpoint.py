@@ -154,7 +154,7 @@ def test_a_truncated_body_is_asked_for_again() -> None:
     assert (reply.finish, len(server.requests)) == (Finish.STOP, 2)
 
 
-def test_a_cut_reply_is_tried_once_more_with_another_seed_and_then_given_up() -> None:
+def test_trap_13_a_cut_reply_is_tried_once_more_with_another_seed_and_then_given_up() -> None:
     with FakeServer(lambda body: Reply('{"query": "the', finish="length")) as server:
         [reply] = complete(server, ask(SCHEMA, seed=3))
     assert reply.finish is Finish.LENGTH
@@ -204,7 +204,7 @@ def test_never_more_requests_in_flight_than_allowed() -> None:
     assert server.most_in_flight == 3
 
 
-def test_an_unbounded_schema_never_reaches_the_server() -> None:
+def test_trap_13_an_unbounded_schema_never_reaches_the_server() -> None:
     with FakeServer(lambda body: Reply("{}")) as server, pytest.raises(SchemaError, match="maxLength"):
         complete(server, ask({"type": "object", "properties": {"a": {"type": "string"}}}))
     assert server.requests == []

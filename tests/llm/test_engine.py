@@ -114,7 +114,7 @@ def test_a_seed_repeats_its_reply(engine: Runner) -> None:
     assert first.text == again.text
 
 
-def test_a_reply_that_is_cut_says_so_after_one_more_try(engine: Runner) -> None:
+def test_trap_13_a_reply_that_is_cut_says_so_after_one_more_try(engine: Runner) -> None:
     reply = engine.run(engine.ask("Tell a long story.", SCHEMA, max_tokens=4))
     assert reply.finish is Finish.LENGTH
     assert reply.data is None

@@ -53,7 +53,7 @@ def obj(**properties: Any) -> dict[str, Any]:
         ("string", "a schema is an object"),
     ],
 )
-def test_an_unbounded_or_unsupported_schema_is_refused_with_its_place(schema: Any, why: str) -> None:
+def test_trap_13_an_unbounded_or_unsupported_schema_is_refused_with_its_place(schema: Any, why: str) -> None:
     with pytest.raises(SchemaError, match=why):
         check_schema(schema)
 

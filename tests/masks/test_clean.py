@@ -16,7 +16,7 @@ def scene() -> np.ndarray:
     return mask
 
 
-def test_a_stray_fragment_no_longer_blows_the_box_up() -> None:
+def test_trap_9_a_stray_fragment_no_longer_blows_the_box_up() -> None:
     assert geometry.box(scene()) == (10, 2, 47, 28)
     cleaned = clean.clean(scene())
     assert geometry.box(cleaned) == (10, 10, 34, 20)

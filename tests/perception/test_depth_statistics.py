@@ -8,7 +8,7 @@ from rvt_ray.masks import rle
 from rvt_ray.perception.depth.statistics import depth_statistics
 
 
-def test_depth_at_the_outline_does_not_leak_into_the_statistics() -> None:
+def test_trap_12_depth_at_the_outline_does_not_leak_into_the_statistics() -> None:
     mask = np.zeros((40, 50), bool)
     mask[10:30, 10:40] = True
     depth = np.full((40, 50), 1.0, np.float32)

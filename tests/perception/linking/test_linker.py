@@ -43,7 +43,7 @@ def test_trap_8_two_detections_never_share_one_track() -> None:
     assert decision.born[2].rle == far
 
 
-def test_a_mask_that_a_track_half_covers_is_not_new() -> None:
+def test_trap_8_a_mask_that_a_track_half_covers_is_not_new() -> None:
     links = linker()
     track = box(10, 10, 60, 40)
     links.key_frame(0, [proposal(0, track)], {})
@@ -62,7 +62,7 @@ def test_trap_8_a_lost_track_that_is_back_takes_up_its_id_and_is_given_its_mask(
     assert decision.ended == []
 
 
-def test_a_candidate_that_never_shows_again_is_dropped() -> None:
+def test_trap_8_a_candidate_that_never_shows_again_is_dropped() -> None:
     links = linker()
     real, ghost = box(10, 10, 20, 20), box(60, 10, 20, 20)
     links.key_frame(0, [proposal(0, real), proposal(0, ghost)], {})
@@ -73,7 +73,7 @@ def test_a_candidate_that_never_shows_again_is_dropped() -> None:
     assert drafts[0].redetection_rate == 1.0
 
 
-def test_a_track_that_stays_but_is_not_found_again_is_uncertain() -> None:
+def test_trap_8_a_track_that_stays_but_is_not_found_again_is_kept_and_uncertain() -> None:
     links = linker()
     shy = box(60, 10, 20, 20)
     links.key_frame(0, [proposal(0, shy)], {})
@@ -83,7 +83,7 @@ def test_a_track_that_stays_but_is_not_found_again_is_uncertain() -> None:
     assert draft.redetection_rate == 0.0
 
 
-def test_two_tracks_of_one_thing_become_the_older() -> None:
+def test_trap_8_two_tracks_of_one_thing_become_the_older() -> None:
     links = linker()
     a, b = box(10, 10, 20, 20), box(60, 10, 20, 20)
     links.key_frame(0, [proposal(0, a)], {})
@@ -94,7 +94,7 @@ def test_two_tracks_of_one_thing_become_the_older() -> None:
     assert [rle.area(text) > 0 for text in draft.rle] == [True] * 5 + [False] * 3 + [True] * 12
 
 
-def test_parts_know_their_whole_even_after_a_merge() -> None:
+def test_trap_7_parts_know_their_whole_even_after_a_merge() -> None:
     links = linker()
     whole, part = box(10, 10, 40, 40), box(12, 12, 10, 10)
     decision = links.key_frame(0, [proposal(0, whole), proposal(0, part, 0.8, parent=0)], {})
@@ -146,7 +146,7 @@ def test_no_more_tracks_than_there_is_room_for_and_the_best_come_first() -> None
     assert [p.score for p in decision.born.values()] == [0.9, 0.7]
 
 
-def test_scenery_is_in_the_twin_but_never_a_target() -> None:
+def test_trap_9_scenery_is_in_the_twin_but_never_a_target() -> None:
     links = linker()
     wall = box(0, 0, 100, 40)
     links.key_frame(0, [proposal(0, wall)], {})

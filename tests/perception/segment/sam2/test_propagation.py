@@ -139,7 +139,7 @@ def test_trap_1_a_correction_on_a_tracked_frame_is_not_ignored(checkpoint: Path,
     assert np.array_equal(ours[5][2], uncorrected[5][2]), "correcting one object changed another"
 
 
-def test_corrections_beyond_the_cap_are_forgotten_as_in_the_stock_predictor(checkpoint: Path) -> None:
+def test_trap_1_corrections_beyond_the_cap_are_forgotten_as_in_the_stock_predictor(checkpoint: Path) -> None:
     model, _ = checkpoints.load(checkpoint, "tiny", IMAGE_SIZE, 2)
     network = Network(model)
     frames = moving_pictures(9, HEIGHT, WIDTH, seed=4)

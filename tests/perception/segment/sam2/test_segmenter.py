@@ -142,7 +142,7 @@ def _proposals(frame: int, count: int) -> list[Proposal]:
     return [Proposal(frame, text, 0.9) for text in rle.encode_batch(np.stack(masks))]
 
 
-def test_every_track_reaches_from_the_first_to_the_last_frame(network: Network) -> None:
+def test_trap_2_every_frame_of_every_track_comes_once_forwards_and_backwards(network: Network) -> None:
     frames = CountingFrames(11)
     passes = Passes(network, frames, SETTINGS)
     proposals = {0: _proposals(0, 1), 6: _proposals(6, 2), 9: _proposals(9, 1)}
@@ -346,7 +346,7 @@ print(json.dumps(seen))
 @pytest.mark.skipif(
     not Path("/proc/self/clear_refs").exists(), reason="peaks are measured through Linux's /proc"
 )
-def test_memory_grows_neither_with_the_clip_nor_from_clip_to_clip(checkpoint: Path) -> None:
+def test_trap_5_memory_grows_neither_with_the_clip_nor_from_clip_to_clip(checkpoint: Path) -> None:
     """In a process of its own: kB of peak and of resident memory after each run."""
     runs = [(10, 1), (100, 1), (3, 3), (3, 15)]
     result = subprocess.run(
