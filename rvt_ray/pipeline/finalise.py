@@ -37,6 +37,7 @@ from rvt_ray.pipeline.manifest import (
     write_manifest,
 )
 from rvt_ray.pipeline.shards import Shard, shard_name, write_shards
+from rvt_ray.pipeline.speed import Speed
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import BUILD_STAGES, TABLES, Failure, Stage
 
@@ -94,6 +95,7 @@ def finalise_corpus(storage: Storage, config: Config, catalogue: Catalogue) -> d
             models=seen.models,
             duplicates=staged.indexed.duplicates,
             shards=shards,
+            speed=_speed(staged),
         )
         write_manifest(storage, manifest)
     finally:
@@ -251,6 +253,28 @@ def _conservation(staged: _Staged, shards: dict[str, list[Shard]]) -> Conservati
         rejects=rows["rejects"],
         failures=rows["failures"],
     )
+
+
+def _speed(staged: _Staged) -> dict[str, Any]:
+    """Of what is in the corpus, whichever run made it: read off the stage files' metadata."""
+    ledgers, found = staged.ledgers, {}
+    for ledger, keys in (
+        (ledgers.perceive, [c.perceive for c in staged.twins]),
+        (ledgers.caption, [c.perceive for c in staged.twins]),
+        (ledgers.generate, [c.generate for c in staged.asked]),
+    ):
+        if ledger is None or not keys:
+            continue
+        speed = Speed()
+        for key in keys:
+            meta = ledger.read_meta(key)
+            speed.add(meta.get("seconds", 0.0), meta.get("counts", {}), meta.get("parts", {}))
+        found[str(ledger.stage)] = {
+            "rows": speed.rows,
+            "worker_seconds": round(speed.seconds, 2),
+            **speed.as_dict(),
+        }
+    return found
 
 
 def _check_unique(hashes: array[int]) -> None:

@@ -184,6 +184,7 @@ def build_manifest(
     models: ModelIds,
     duplicates: Sequence[Duplicate],
     shards: Mapping[str, Sequence[Shard]],
+    speed: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The manifest as a plain tree."""
     return {
@@ -203,6 +204,7 @@ def build_manifest(
         "counts": asdict(conservation),
         "conservation": {law: left for law, left, _ in conservation.laws()},
         "funnel": funnel.as_dict(),
+        "speed": dict(speed),
         "duplicates": [asdict(duplicate) for duplicate in duplicates],
         "tables": {
             name: [

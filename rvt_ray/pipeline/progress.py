@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from rvt_ray.pipeline.speed import Speed
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Receipt
 from rvt_ray.records import Stage
@@ -22,7 +23,7 @@ _WRITE_EVERY_S = 1.0
 
 @dataclass
 class StageProgress:
-    """Counts of one stage. `reused`: ended in an earlier run."""
+    """Counts of one stage. `reused`: ended in an earlier run. `devices`: that its actors share."""
 
     total: int
     reused: int
@@ -33,17 +34,21 @@ class StageProgress:
     ended: float | None = None
     failures: dict[str, int] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
+    devices: float = 1.0
+    speed: Speed = field(default_factory=Speed)
 
     @property
     def done(self) -> int:
         return self.reused + self.ok + self.failed
 
     def as_dict(self) -> dict[str, Any]:
-        """For progress.json. `worker_seconds` adds up over workers; `rate_per_s` is wall time."""
+        """For progress.json. `worker_seconds` adds up over workers; `rate_per_s` and `frames_per_s` are by
+        wall time, in which the workers also start and load their models."""
         wall = (self.ended or time.time()) - self.started
         now = self.ok + self.failed
         rate = now / wall if now and wall > 0 else None
         left = self.total - self.done
+        frames = self.speed.frames
         return {
             "total": self.total,
             "done": self.done,
@@ -56,6 +61,8 @@ class StageProgress:
             "worker_seconds": round(self.seconds, 2),
             "rate_per_s": None if rate is None else round(rate, 4),
             "eta_seconds": None if rate is None else round(left / rate, 1),
+            "frames_per_s": round(frames / wall, 3) if frames and wall > 0 else None,
+            **self.speed.as_dict(wall * self.devices),
         }
 
 
@@ -98,10 +105,10 @@ class Progress:
         else:
             self._write("failed", str(error))
 
-    def begin(self, stage: Stage, total: int, reused: int) -> None:
-        """A stage starts: `total` rows, of which `reused` ended in an earlier run."""
+    def begin(self, stage: Stage, total: int, reused: int, devices: float = 1.0) -> None:
+        """A stage starts: `total` rows, of which `reused` ended in an earlier run, on so many devices."""
         self._current = stage
-        self._stages[stage] = StageProgress(total, reused)
+        self._stages[stage] = StageProgress(total, reused, devices=devices)
         logger.info("%s: %d in all, %d done before, %d to do", stage, total, reused, total - reused)
         if self._bar is not None:
             self._task = self._bar.add_task(str(stage), total=total, completed=reused, note="")
@@ -120,6 +127,8 @@ class Progress:
         counts: dict[str, int] = json.loads(receipt.counts)
         for name, count in counts.items():
             stage.counts[name] = stage.counts.get(name, 0) + count
+        if receipt.ok and not receipt.reused:
+            stage.speed.add(receipt.seconds, counts, json.loads(receipt.parts))
         self._tell(self._current, stage, receipt, counts)
         if time.time() - self._written >= _WRITE_EVERY_S:
             self._write("running")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +115,13 @@ def _concurrency(in_flight: int) -> dict[str, int]:
     return {"max_concurrent_calls_per_actor": in_flight, "max_tasks_in_flight_per_actor": in_flight + 1}
 
 
+def devices_of(pool: PoolSettings, rows: int) -> float:
+    """How many devices the actors of a pool share: fractions of a GPU add up to GPUs, and any other actor
+    has its own (several GPUs of one actor work on one row)."""
+    size = max(1, min(pool.actors, rows))
+    return float(math.ceil(size * pool.num_gpus - 1e-9)) if 0 < pool.num_gpus < 1 else float(size)
+
+
 @dataclass(frozen=True)
 class Need:
     """What the actor pool of a stage asks for, all actors together."""
@@ -140,11 +148,17 @@ def needs(config: Config) -> list[Need]:
     return found
 
 
-def check_resources(config: Config, stages: list[Stage], there: dict[str, float]) -> None:
+def check_resources(
+    config: Config,
+    stages: list[Stage],
+    there: Mapping[str, float],
+    nodes: Sequence[Mapping[str, float]] | None = None,
+) -> None:
     """Refuse a run whose pools can never start, instead of letting Ray wait for ever.
 
     Args:
         there: `ray.cluster_resources()`.
+        nodes: the resources of each node; None: one node that has everything.
 
     Raises:
         ConfigError: what is asked, what is there, and which setting to lower.
@@ -180,5 +194,35 @@ def check_resources(config: Config, stages: list[Stage], there: dict[str, float]
                     f"{need.stage}: {pool.actors} actor(s) x {name} {each:g} = {asked:g}, "
                     f"but Ray has {have[name]:g}: {advice}"
                 )
+        if not any(problem.startswith((f"{need.stage}:", f"run.{need.stage}.")) for problem in problems):
+            fit = sum(_fit_on(node, pool) for node in nodes or [there])
+            if fit < pool.actors:
+                advice = f"set run.{need.stage}.actors={fit}" if fit else f"lower run.{need.stage}'s sizes"
+                problems.append(
+                    f"{need.stage}: of {pool.actors} actor(s) with {_in_words(pool)} each only {fit} fit, "
+                    f"since an actor lives on one node, and a share of a GPU on one GPU: {advice}"
+                )
     if problems:
         raise ConfigError("not enough resources:\n  " + "\n  ".join(problems))
+
+
+def _fit_on(node: Mapping[str, float], pool: PoolSettings) -> int:
+    """How many actors of a pool one node holds. Ray gives a share of a GPU from one GPU: of 0.4 each GPU
+    holds two, and the last fifth stays unused."""
+    limits = [_times(node.get("CPU", 0.0), pool.num_cpus)]
+    if pool.num_gpus:
+        whole = int(node.get("GPU", 0.0) + 1e-9)
+        fraction = pool.num_gpus < 1
+        limits.append(whole * _times(1.0, pool.num_gpus) if fraction else _times(whole, pool.num_gpus))
+    if pool.memory_gb:
+        limits.append(_times(node.get("memory", 0.0) / _GIB, pool.memory_gb))
+    return min(limits)
+
+
+def _times(have: float, each: float) -> int:
+    return int(have / each + 1e-9)
+
+
+def _in_words(pool: PoolSettings) -> str:
+    sizes = {"num_cpus": pool.num_cpus, "num_gpus": pool.num_gpus, "memory_gb": pool.memory_gb}
+    return ", ".join(f"{name} {size:g}" for name, size in sizes.items() if size)

@@ -16,6 +16,7 @@ from typing import Any
 import ray
 
 from rvt_ray.config import Config
+from rvt_ray.config.settings import PoolSettings
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.attempts import sweep_markers
 from rvt_ray.pipeline.catalogue import Catalogue, Indexed, Ledgers, log_duplicates, read_index, read_sources
@@ -24,7 +25,7 @@ from rvt_ray.pipeline.graph import run_graph
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.preflight import check_config
 from rvt_ray.pipeline.progress import Progress
-from rvt_ray.pipeline.resources import check_resources, ray_session
+from rvt_ray.pipeline.resources import check_resources, devices_of, ray_session
 from rvt_ray.pipeline.stages import ASYNC_STAGES, WORKERS, Job
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row
@@ -136,7 +137,8 @@ class Run:
         ended = ledger.scan()
         sweep_markers(ledger, ended)
         todo = [row for row in rows if row.key not in ended]
-        self.progress.begin(stage, len(rows), len(rows) - len(todo))
+        pool: PoolSettings = getattr(self.config.run, stage.value)
+        self.progress.begin(stage, len(rows), len(rows) - len(todo), devices_of(pool, len(todo)))
         if todo:
             job = Job(
                 self.storage.root, self.config.model_dump_json(), stage, self.run_id, self.workers[stage]
@@ -146,7 +148,7 @@ class Run:
                 job,
                 ledger,
                 todo,
-                getattr(run, stage.value),
+                pool,
                 max_attempts=run.max_attempts,
                 in_flight=run.in_flight if stage in ASYNC_STAGES else 1,
                 on_receipt=self.progress.receipt,
@@ -197,7 +199,8 @@ def open_run(
         stack.enter_context(storage.lock())
         storage.sweep(STAGING)
         stack.enter_context(ray_session(config.run, verbose=verbose))
-        check_resources(config, list(stages), ray.cluster_resources())
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        check_resources(config, list(stages), ray.cluster_resources(), nodes)
         if storage.is_local and len([n for n in ray.nodes() if n["Alive"]]) > 1:
             logger.warning(
                 "this Ray has several nodes and --out %s is a folder: it must be shared by all", storage.root

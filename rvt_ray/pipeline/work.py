@@ -62,7 +62,8 @@ class Work:
 class Receipt:
     """What comes back to the driver: that the row ended, and how. The data itself is in the ledger.
 
-    `reused`: the ledger already had it (Ray ran the task again after a worker died).
+    `reused`: the ledger already had it (Ray ran the task again after a worker died). `parts`: JSON, seconds
+    per step.
     """
 
     key: str
@@ -74,6 +75,7 @@ class Receipt:
     counts: str
     reused: bool
     pid: int
+    parts: str = "{}"
 
 
 RECEIPT_SCHEMA = pa.schema(
@@ -87,6 +89,7 @@ RECEIPT_SCHEMA = pa.schema(
         ("counts", pa.string()),
         ("reused", pa.bool_()),
         ("pid", pa.int64()),
+        ("parts", pa.string()),
     ]
 )
 
@@ -143,7 +146,8 @@ class Guard:
             self.ledger.write_failed(row.key, result, meta)
             return _receipt(row, False, result.code, result.message, seconds)
         self.ledger.write_ok(row.key, result.table, {**result.meta, **meta})
-        return _receipt(row, True, "", "", seconds, counts=result.meta.get("counts", {}))
+        counts, parts = result.meta.get("counts", {}), result.meta.get("parts", {})
+        return _receipt(row, True, "", "", seconds, counts=counts, parts=parts)
 
     def _condemn(self, row: Row, verdict: Verdict) -> Receipt:
         failure = _failure(row, self.ledger.stage, verdict.code, verdict.message, verdict.starts)
@@ -208,8 +212,18 @@ def _receipt(
     seconds: float,
     *,
     counts: dict[str, int] | None = None,
+    parts: dict[str, float] | None = None,
     reused: bool = False,
 ) -> Receipt:
     return Receipt(
-        row.key, row.name, ok, str(code), message, seconds, json.dumps(counts or {}), reused, os.getpid()
+        row.key,
+        row.name,
+        ok,
+        str(code),
+        message,
+        seconds,
+        json.dumps(counts or {}),
+        reused,
+        os.getpid(),
+        json.dumps(parts or {}),
     )

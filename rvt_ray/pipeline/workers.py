@@ -68,8 +68,9 @@ class PerceiveWorker:
 
     def __call__(self, row: Row) -> Work:
         clip = read_clip(self._index, Clip(**json.loads(row.payload)))
-        seconds: dict[str, float] = {}
+        start = time.perf_counter()
         frames = self._open_clip(clip, self._settings)
+        seconds = {"open": time.perf_counter() - start}
         try:
             twin = self._perception.twin(clip, frames, seconds)
         finally:

@@ -97,6 +97,14 @@ def test_captions_have_a_pool_of_their_own_that_is_retried_and_redone_alone(
         server.script = script
         manifest = make(config, out, retry_failed=True)
         assert manifest["stages"] == ["index", "perceive", "caption"]
+        speed = manifest["speed"]["perceive"]
+        assert set(speed["parts"]) >= {"open", "decode", "segment", "camera", "depth", "assemble"}
+        assert 0 < sum(speed["parts"].values()) <= speed["worker_seconds"] + 0.1
+        assert speed["frames"] == 24
+        assert 0 < speed["device_idle_share"] < 1
+        assert manifest["speed"]["caption"]["parts"]["opinions"] > 0
+        progress = json.loads((out / "progress.json").read_text())["stages"]["caption"]
+        assert progress["parts"]["opinions"] > 0
         found = twins(out)
         assert len(found) == 2
         for twin in found:
