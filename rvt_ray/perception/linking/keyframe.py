@@ -12,7 +12,7 @@ from rvt_ray.masks.matching import match
 from rvt_ray.perception.linking.looks import alike
 from rvt_ray.perception.linking.memory import Expectation, TrackMemory, at_edge
 from rvt_ray.perception.linking.overlap import Overlaps
-from rvt_ray.perception.linking.reidentify import likely_back, near
+from rvt_ray.perception.linking.reidentify import Arrival, likely_back, near
 from rvt_ray.perception.linking.settings import LinkSettings
 from rvt_ray.perception.proposals import Proposal, Sight
 
@@ -201,9 +201,11 @@ class KeyFrame:
             and not (self._memories[i].is_candidate and self._memories[i].missed >= s.candidate_looks)
         ]
         value = np.zeros((len(rows), len(columns)))
-        for a, row in enumerate(rows):
-            for b, column in enumerate(columns):
-                value[a, b] = self._likely_back(row, column)
+        for b, column in enumerate(columns):
+            arrival = Arrival.of(self._proposals[column], self._is_cut(column), self._height, self._width)
+            for a, row in enumerate(rows):
+                memory, iou = self._memories[self._ids[row]], float(self._view.iou[row, column])
+                value[a, b] = likely_back(memory, self._expected[row], arrival, iou, s)
         if value.size:
             for a, b in match(value, s.reidentify):
                 self.found[self._ids[rows[a]]] = Found(self._proposals[columns[b]], back=True)
@@ -227,17 +229,6 @@ class KeyFrame:
         return bool(
             (self._view.iou[rows, column] >= s.known_iou).any()
             or (self._view.shared[rows, column] >= s.covered * self._view.area[column]).any()
-        )
-
-    def _likely_back(self, row: int, column: int) -> float:
-        return likely_back(
-            self._memories[self._ids[row]],
-            self._expected[row],
-            self._proposals[column],
-            iou=float(self._view.iou[row, column]),
-            cut=self._is_cut(column),
-            size=(self._height, self._width),
-            settings=self._settings,
         )
 
     def _is_cut(self, column: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking.looks import alike
@@ -17,31 +18,43 @@ _NEAR_PX = 2.0
 _HALF = 0.5  # how alike sizes are that cannot be compared, as only a part is seen
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """A proposal that is nobody's.
+
+    Attributes:
+        cut: it may be a part of something that the border or another thing hides.
+        area, centre: of its mask, pixels.
+    """
+
+    proposal: Proposal
+    cut: bool
+    area: float
+    centre: tuple[float, float]
+
+    @classmethod
+    def of(cls, proposal: Proposal, cut: bool, height: int, width: int) -> Arrival:
+        centre = rle.centroid(proposal.rle, height, width)
+        if centre is None:
+            raise ValueError(f"frame {proposal.frame}: a proposal has no pixel; leave empty masks out")
+        return cls(proposal, cut, float(rle.area(proposal.rle)), centre)
+
+
 def likely_back(
-    memory: TrackMemory,
-    expected: Expectation,
-    proposal: Proposal,
-    *,
-    iou: float,
-    cut: bool,
-    size: tuple[int, int],
-    settings: LinkSettings,
+    memory: TrackMemory, expected: Expectation, arrival: Arrival, iou: float, settings: LinkSettings
 ) -> float:
-    """How well a proposal fits a lost track, 0..1; 0 where place, size or colours forbid it.
+    """How well an arrival fits a lost track, 0..1; 0 where place, size or colours forbid it.
 
     Args:
         memory, expected: of the track.
-        iou: of the proposal with where the track should be.
-        cut: the proposal may be a part of something that the border or another thing hides.
-        size: height and width of the frame.
+        iou: of the arrival with where the track should be.
     """
-    area = float(rle.area(proposal.rle))
+    proposal, area = arrival.proposal, arrival.area
     ratio = area / memory.usual_area
-    centre = rle.centroid(proposal.rle, *size)
     # What is seen of a thing may be a part of it, now or before ...
-    least = _LEAST_PART if cut else 1 / settings.size_ratio
+    least = _LEAST_PART if arrival.cut else 1 / settings.size_ratio
     most = settings.size_ratio if memory.whole else 1 / _LEAST_PART
-    if centre is None or not least <= ratio <= most:
+    if not least <= ratio <= most:
         return 0.0
     # ... but it takes time to go behind something, and to come out.
     pace = _FASTEST ** (proposal.frame - memory.last_seen)
@@ -54,7 +67,7 @@ def likely_back(
     # The centre of what is seen is not the centre of the thing, now or before.
     side, before, now = (math.sqrt(a) for a in (memory.usual_area, memory.area, area))
     reach = expected.reach + abs(side - before) / 2 + abs(side - now) / 2
-    away = math.dist(centre, expected.centre) / reach
+    away = math.dist(arrival.centre, expected.centre) / reach
     if away > 1 or likeness < settings.alike:
         return 0.0
     alike_size = min(ratio, 1 / ratio)
