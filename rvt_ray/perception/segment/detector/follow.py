@@ -16,8 +16,9 @@ from rvt_ray.masks.rle import Box, Mask
 from rvt_ray.perception.linking.looks import Colours, alike, colours
 from rvt_ray.perception.proposals import Linker, Proposal, Sight
 from rvt_ray.perception.segment.detector.carry import Carrier, Masks, agreement, blend
-from rvt_ray.perception.segment.detector.cutout import Cut, box_iou, cut_out, tidy
-from rvt_ray.perception.segment.detector.yolox import Detection, Detector
+from rvt_ray.perception.segment.detector.cutout import CROSS, Cut, box_iou, cut_out, tidy
+from rvt_ray.perception.segment.detector.link import BoxedProposal
+from rvt_ray.perception.segment.detector.yolox import Detector
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
 from rvt_ray.video.frames import FrameArray
@@ -26,7 +27,7 @@ _EXPECTED = 0.3  # box IoU from which a carried mask tells where to cut
 _SUPPORT = 0.5  # histogram intersection below which what was carried is not the thing any more
 _WITNESS = 0.5  # overlap of carried and new mask from which the one speaks for the other
 _FIT = 0.75  # of mask and box, from which a mask is not doubted
-_CHANGED = 1.5  # strength of the difference to the empty scene, see `FrameView`
+_CHANGED = 1.1  # strength of the difference to the empty scene, see `FrameView`
 _STANDS_OUT = 0.85  # share of a mask that differs from the empty scene, from which all of the thing does
 _MOVER = 0.35  # ... and least share that must be left of a mask that is trimmed to what differs
 _HALO_PX = 2
@@ -109,7 +110,7 @@ class Follow:
         boxes: list[Box] = [(d.x * sx, d.y * sy, d.w * sx, d.h * sy) for d in detections]
         priors = expected(boxes, carried)
         changed = self._changed(index)
-        cuts: list[tuple[Detection, Cut]] = []
+        cuts: list[tuple[int, Cut]] = []
         # What stands before something else is the smaller of the two, mostly: it is cut out first.
         taken = np.zeros((height, width), np.bool_)
         unclaimed = {i: m for i, m in carried.items() if i not in priors.values()}
@@ -117,14 +118,21 @@ class Follow:
             prior = carried[priors[k]] if k in priors else None
             before = [m for m in unclaimed.values() if m.sum() < 0.5 * boxes[k][2] * boxes[k][3]]
             others = np.logical_or.reduce([taken, *before])
-            cut = cut_out(small, boxes[k], prior, changed, others) or _from_prior(prior, boxes[k], others)
+            cut = cut_out(small, boxes[k], prior, changed, others)
             if cut is not None:
                 taken |= cut.mask
-                cuts.append((detections[k], cut))
+                cuts.append((k, cut))
         looks = colours(small, [cut.mask for _, cut in cuts]) if cuts else []
-        proposals = [
-            Proposal(index, rle.encode(cut.mask), d.score, d.label, colours=look)
-            for (d, cut), look in zip(cuts, looks, strict=True)
+        proposals: list[Proposal] = [
+            BoxedProposal(
+                frame=index,
+                rle=rle.encode(cut.mask),
+                score=detections[k].score,
+                label=detections[k].label,
+                colours=look,
+                box=boxes[k],
+            )
+            for (k, cut), look in zip(cuts, looks, strict=True)
         ]
         fits = {p.rle: cut.fit for p, (_, cut) in zip(proposals, cuts, strict=True)}
         return sorted(proposals, key=lambda p: (-p.score, p.rle)), fits
@@ -228,7 +236,7 @@ def expected(boxes: Sequence[Box], carried: Mapping[int, Mask]) -> dict[int, int
 def changed_pixels(strength: npt.NDArray[np.float32]) -> Mask:
     """What differs from the empty scene, without specks and cracks."""
     changed = (strength > _CHANGED).astype(np.uint8)
-    changed = cv2.morphologyEx(changed, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    changed = cv2.morphologyEx(changed, cv2.MORPH_OPEN, CROSS)
     return np.asarray(cv2.morphologyEx(changed, cv2.MORPH_CLOSE, np.ones((3, 3), np.uint8))) > 0
 
 
@@ -239,18 +247,6 @@ def sight_score(detected: float, fit: float, carried: Mask | None, found: Mask) 
     if carried is not None and (same := agreement(carried, found)) >= _WITNESS:
         score = 1 - (1 - detected) * (1 - same)
     return min(score, _TRUST) * min(1.0, fit / _FIT)
-
-
-def _from_prior(prior: Mask | None, box: Box, others: Mask) -> Cut | None:
-    """Where no outline can be seen, what was carried here stands, as far as the box agrees."""
-    if prior is None:
-        return None
-    mask = prior & ~others
-    found = geometry.box(mask)
-    if found is None:
-        return None
-    fit = box_iou(found, box)
-    return Cut(mask, fit) if fit >= _EXPECTED else None
 
 
 def _without(mask: Mask, others: Masks) -> Mask:

@@ -18,6 +18,7 @@ from rvt_ray.records import Absence, TrackStatus
 Floats = npt.NDArray[np.float64]
 
 _OTHER_LABEL = 0.75  # what a likeness is worth between things of different names
+_STALE = 0.6  # what the overlap with where a thing was found last is worth, to where it was carried
 _COVERED = 0.6  # share of a proposal inside a known thing of the same name from which it is a part of it
 _ALIKE = 0.45  # least histogram intersection of a thing that comes back
 _SAME_LOOK = 0.7  # ... under a name that it never had
@@ -32,13 +33,22 @@ _RARE = 0.3  # ... and below which it is nothing
 _HIDDEN = 0.3  # share of where a thing last was that another one covers
 
 
+@dataclass(frozen=True)
+class BoxedProposal(Proposal):
+    """A mask with the detector's own box, x, y, w, h in the mask's pixels: steadier than the mask's."""
+
+    box: rle.Box | None = None
+
+
 @dataclass
 class _Life:
     """What is known of a candidate.
 
     Attributes:
+        box, area, seen_s: as it was found last.
+        colours: averaged over the looks, the newer the more.
         votes: scores per label.
-        missed_since: time of the last look that found it.
+        looks: frames on which it was found.
     """
 
     box: rle.Box
@@ -118,7 +128,7 @@ class DetectionLinker:
     ) -> KeyFrameDecision:
         """See `Linker`."""
         decision = KeyFrameDecision()
-        boxes = [_box(p.rle, self._height, self._width) for p in proposals]
+        boxes = [self._box_of(p) for p in proposals]
         areas = rle.areas([p.rle for p in proposals]).astype(np.float64)
         there = [i for i in seen if rle.area(seen[i].rle) > 0]
         owner: dict[int, int] = {}
@@ -151,6 +161,11 @@ class DetectionLinker:
             room -= 1
         return decision
 
+    def _box_of(self, proposal: Proposal) -> rle.Box:
+        if isinstance(proposal, BoxedProposal) and proposal.box is not None:
+            return proposal.box
+        return _box(proposal.rle, self._height, self._width)
+
     def _by_place(
         self,
         ids: Sequence[int],
@@ -166,7 +181,12 @@ class DetectionLinker:
             carried = _box(seen[i].rle, self._height, self._width)
             for column, proposal in enumerate(proposals):
                 # Flow frays masks, and a cut may miss a limb: their boxes tell the same story more calmly.
-                place = max(iou[row, column], 0.9 * box_iou(carried, boxes[column]))
+                # The detector's own boxes are steadier still, but the last one may be where a thing was.
+                place = max(
+                    iou[row, column],
+                    0.9 * box_iou(carried, boxes[column]),
+                    _STALE * box_iou(self._lives[i].box, boxes[column]),
+                )
                 likeness = _alike(self._lives[i].colours, proposal.colours)
                 worth = 1.0 if proposal.label in self._lives[i].votes else _OTHER_LABEL
                 iou[row, column] = place * worth * (0.6 + 0.4 * likeness)
@@ -217,7 +237,9 @@ class DetectionLinker:
         known = [(self._lives[i].label, seen[i].rle) for i in there]
         known += [(self._lives[i].label, proposals[c].rle) for c, i in owner.items()]
         for label, text in known:
-            if rle.iou(text, proposal.rle, self._height, self._width) >= self._known:
+            # One thing under two names overlaps nearly fully; a thing before another does not.
+            most = self._known if label == proposal.label else _TWICE
+            if rle.iou(text, proposal.rle, self._height, self._width) >= most:
                 return False
             shared = rle.area(rle.intersection([text, proposal.rle], self._height, self._width))
             if label == proposal.label and shared >= _COVERED * areas[column]:
@@ -226,11 +248,12 @@ class DetectionLinker:
 
     def finish(self, tracks: Mapping[int, Mapping[int, Sight]]) -> list[TrackDraft]:
         """See `Linker`. Tracks are numbered by their first sight."""
-        kept: dict[int, dict[int, Sight]] = {}
-        for i, sights in tracks.items():
-            present = {t: s for t, s in sights.items() if rle.area(s.rle) > 0}
-            if present and self._survives(self._lives[i]):
-                kept[i] = present
+        kept = {
+            i: {t: s for t, s in sights.items() if rle.area(s.rle) > 0}
+            for i, sights in tracks.items()
+            if self._survives(self._lives[i])
+        }
+        kept = {i: sights for i, sights in kept.items() if sights}
         self._merge(kept)
         order = sorted(kept, key=lambda i: (min(kept[i]), i))
         drafts = [self._draft(i, kept) for i in order]
