@@ -28,8 +28,8 @@ class Sam2Options(Options):
         objects_per_batch, prompts_per_batch: computed at a time; null: what suits the device.
         window: frames that are decoded at a time.
         max_cond_frames: prompted frames that a frame attends to, at most.
-        detector: look for objects with a detector's boxes, labels come along: `backend` (a class
-            like `rvt_ray.perception.proposals.Detector`), `options`. Null: with a grid of points.
+        detector: look for objects with a detector's boxes, labels come along: `backend` (`yolox`,
+            or a class like `rvt_ray.perception.proposals.Detector`), `options`. Null: with a grid of points.
         points_per_side: of that grid.
         min_quality, min_stability: least predicted IoU and stability of a mask that counts.
         min_area_share, max_area_share: of the frame; masks outside are noise, or the background.

@@ -13,14 +13,15 @@ from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.perception.proposals import Detector
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.options import Sam2Options
-from rvt_ray.records import ClipRecord
+from rvt_ray.records import ClipRecord, ModelWeights
 from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
 
-DETECTORS: dict[str, str] = {}
+DETECTORS = {"yolox": "rvt_ray.perception.segment.detector.boxes:YoloxBoxes"}
 """Short names for `perceive.segment.options.detector.backend`."""
 
+_LICENSE = "Apache-2.0"  # of the released SAM 2.1 weights
 _DETECTOR = "perceive.segment.options.detector"
 
 
@@ -55,7 +56,8 @@ class Sam2Segmenter:
         on_gpu = device != "cpu"
         dtype = o.dtype if o.dtype != "auto" else ("bfloat16" if on_gpu else "float32")
         model, variant = checkpoints.load(path, o.model, o.image_size, o.max_cond_frames)
-        self.name = f"sam2:{checkpoints.catalogue_name(variant.name)}@{checkpoints.digest(path)}"
+        model_id = f"{checkpoints.catalogue_name(variant.name)}@{checkpoints.digest(path)}"
+        self.name = f"sam2:{model_id}"
         self._network = Network(model, device, dtype, o.memory_dtype, o.compile)
         grid = GridSettings(
             points_per_side=o.points_per_side,
@@ -72,6 +74,11 @@ class Sam2Segmenter:
         if o.detector is not None:
             self._detector = backends.build(o.detector, DETECTORS, _DETECTOR)
             self.name += f"+{self._detector.name}"
+        # Whose licence a file has that the user named, nobody can tell.
+        own = ModelWeights(
+            part="segment", model=model_id, license=_LICENSE if o.checkpoint is None else "unknown"
+        )
+        self.weights = (own, *getattr(self._detector, "weights", ()))
         self._passes = PassSettings(
             frames_per_batch=o.frames_per_batch or (8 if on_gpu else 1),
             objects_per_batch=o.objects_per_batch,
@@ -91,9 +98,9 @@ class Sam2Segmenter:
         """
         checkpoints.require_packages()
         if options.detector is not None:
-            cls = backends.resolve(options.detector.backend, DETECTORS, _DETECTOR)
-            wanted = backends.check_options(cls, options.detector.options, _DETECTOR)
-            check = getattr(cls, "preflight", None)
+            detector = backends.resolve(options.detector.backend, DETECTORS, _DETECTOR)
+            wanted = backends.check_options(detector, options.detector.options, _DETECTOR)
+            check = getattr(detector, "preflight", None)
             if check is not None:
                 check(wanted)
         return checkpoints.locate(options.checkpoint, options.model)

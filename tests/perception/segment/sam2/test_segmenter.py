@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from benchmarks.sam2_common import first_masks, moving_pictures
 from rvt_ray import backends
-from rvt_ray.errors import ConfigError
+from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking import TrackLinker
 from rvt_ray.perception.proposals import DetectedBox, KeyFrameDecision, Proposal
@@ -245,6 +246,29 @@ def test_a_detectors_boxes_become_tracks_with_its_words(checkpoint: Path, clip: 
     assert words.items() <= {"lynx": 0.9, "dog": 0.6}.items()
     for track in result.tracks:
         assert track.score[0] is None, "it was given on the first frame"
+
+
+def test_yolox_is_a_detector_and_its_weights_stand_in_the_twin(checkpoint: Path, clip: ClipRecord) -> None:
+    models = Path(os.environ.get("RVT_SHARED", Path(__file__).parents[5] / "shared")) / "models"
+    if not (models / "yolox_nano.onnx").is_file():
+        pytest.skip("the shared models folder is not at hand")
+    options = _with_boxes(checkpoint).model_copy(
+        update={"detector": backends.BackendSpec(backend="yolox", options={"models": str(models)})}
+    )
+    Sam2Segmenter.preflight(options)
+    segmenter = Sam2Segmenter(options)
+    assert "+yolox:yolox_nano@" in segmenter.name
+    assert [(w.model.split("@")[0], w.license) for w in segmenter.weights] == [
+        ("sam2.1-tiny", "unknown"),
+        ("yolox:yolox_nano", "Apache-2.0"),
+    ]
+    # Noise shows nothing that it knows: no box is no error.
+    assert segmenter.segment(clip, stream(clip.num_frames), [0]).key_frames == [0]
+    missing = options.model_copy(
+        update={"detector": backends.BackendSpec(backend="yolox", options={"models": "/nowhere"})}
+    )
+    with pytest.raises(MissingDependencyError, match=r"perceive.segment.options.detector.options"):
+        Sam2Segmenter.preflight(missing)
 
 
 def test_a_wrong_detector_ends_before_any_video_is_read(checkpoint: Path) -> None:
