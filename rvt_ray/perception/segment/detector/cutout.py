@@ -141,6 +141,7 @@ def guesses(
     plain = np.full(shape, cv2.GC_BGD, np.uint8)
     plain[inside] = cv2.GC_PR_FGD
     hints: list[Marks] = []
+    likely = None
     if prior is not None and prior[inside].any():
         likely = prior
         if changed is not None and (prior & changed).sum() >= _MOVED * prior.sum():
@@ -154,9 +155,10 @@ def guesses(
         marks = np.full(shape, cv2.GC_BGD, np.uint8)
         near = geometry.dilate(changed, max(2, round(_FAR * min(w, h))))
         part = np.where(near[inside], cv2.GC_PR_BGD, cv2.GC_BGD)
-        marks[inside] = np.where(changed[inside], cv2.GC_PR_FGD, part)
-        core = geometry.erode(changed, 1)
-        marks[inside][core[inside]] = cv2.GC_FGD
+        # The plate holds the ghost of what hardly moved: that it did not change says nothing there.
+        mine = changed if likely is None else changed | likely
+        marks[inside] = np.where(mine[inside], cv2.GC_PR_FGD, part)
+        marks[inside][geometry.erode(changed, 1)[inside]] = cv2.GC_FGD
         hints.append(marks)
     hints.append(plain)
     middle = plain.copy()

@@ -189,7 +189,7 @@ class DetectionLinker:
                 )
                 likeness = _alike(self._lives[i].colours, proposal.colours)
                 worth = 1.0 if proposal.label in self._lives[i].votes else _OTHER_LABEL
-                iou[row, column] = place * worth * (0.6 + 0.4 * likeness)
+                iou[row, column] = place * worth * (0.7 + 0.3 * likeness)
         return iou
 
     def _by_looks(
