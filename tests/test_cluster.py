@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rvt_ray.config import Config, load_config
-from rvt_ray.errors import ConfigError
+from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.pipeline.preflight import check_perception
 from rvt_ray.pipeline.resources import check_resources
 from rvt_ray.records import Stage
@@ -35,6 +35,24 @@ def test_the_small_configs_fit_two_cores_and_need_no_weights_for_perception(name
     config = load_config(ROOT / "configs" / f"{name}.yaml")
     check_resources(config, list(Stage), {"CPU": 2.0, "memory": 4 * _GIB})
     check_perception(config)
+
+
+def test_the_full_config_names_every_missing_weight_and_its_remedy_before_any_video(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers", reason="without packages they are what is missing")
+    pytest.importorskip("sam2", reason="without packages they are what is missing")
+    monkeypatch.setenv("RVT_RAY_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("rvt_ray.llm.models._hub_snapshot", lambda *_: None)
+    monkeypatch.setattr("rvt_ray.llm.models.require_package", lambda *_: None)  # vllm may be absent
+    with pytest.raises(MissingDependencyError) as caught:
+        check_perception(full())
+    segment, depth, caption = str(caught.value).splitlines()
+    assert "rvt-ray models pull sam2.1-large" in segment
+    assert "rvt-ray models pull depth-anything-v2-small" in depth
+    assert caption.startswith("perceive.caption")
+    assert "rvt-ray models pull Qwen/Qwen2.5-VL-7B-Instruct" in caption
 
 
 def test_the_cluster_launcher_file_holds_the_full_config() -> None:

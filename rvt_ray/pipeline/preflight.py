@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from rvt_ray import backends
 from rvt_ray.backends import BackendSpec
 from rvt_ray.config import Config
-from rvt_ray.errors import ConfigError
+from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.records import Stage
 
@@ -60,8 +60,8 @@ def check_perception(config: Config) -> None:
     classmethod `preflight(options)`, where it has one).
 
     Raises:
-        ConfigError: naming the setting.
-        MissingDependencyError: weights or packages are absent.
+        ConfigError: naming the setting; every problem, one per line.
+        MissingDependencyError: only weights or packages are absent.
     """
     from rvt_ray.perception import caption, depth, segment
 
@@ -70,8 +70,21 @@ def check_perception(config: Config) -> None:
         ("depth", config.perceive.depth, depth.BACKENDS),
         ("caption", config.perceive.caption, caption.BACKENDS),
     )
+    annotated = config.perceive.annotated
+    problems: list[ConfigError] = []
     for name, spec, builtin in rooms:
-        _check_backend(spec, builtin, f"perceive.{name}")
+        checks = [(f"perceive.{name}", spec), (f"perceive.annotated.{name}", getattr(annotated, name, None))]
+        for what, chosen in checks:
+            try:
+                if chosen is not None:
+                    _check_backend(chosen, builtin, what)
+            except ConfigError as error:
+                problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        absent = all(isinstance(problem, MissingDependencyError) for problem in problems)
+        raise (MissingDependencyError if absent else ConfigError)("\n".join(map(str, problems)))
 
 
 def _check_backend(spec: BackendSpec, builtin: dict[str, str], what: str) -> None:

@@ -114,7 +114,12 @@ class VlmCaptioner:
                 f"{_WHAT}.backend: 'template' sees nothing; valid are vllm and endpoint. Without a model set "
                 "perceive.caption.backend=appearance"
             )
-        check_llm(options.llm.settings(), _WHAT)
+        try:
+            check_llm(options.llm.settings(), _WHAT)
+        except ConfigError as error:
+            if _WHAT in str(error):
+                raise
+            raise type(error)(f"perceive.caption: {error}") from error
 
     def caption(
         self,
