@@ -53,6 +53,14 @@ def test_a_thing_of_its_own_colour_is_cut_out_exactly() -> None:
     assert cut.fit > 0.9
 
 
+def test_a_thing_that_fills_its_box_is_cut_out() -> None:
+    truth = np.zeros((H, W), np.bool_)
+    truth[40:70, 60:110] = True
+    cut = cut_out(painted(truth, (200, 40, 30), scene()), box_of(truth))
+    assert cut is not None
+    assert agreement(cut.mask, truth) > 0.93
+
+
 def test_the_same_input_gives_the_same_mask() -> None:
     truth = ellipse(80, 60, 30, 40)
     frame = painted(truth, (150, 120, 90), scene())

@@ -27,7 +27,7 @@ _SLACK = 0.05  # of the box's sides: a thing may stick out of its box so far
 _CROP_SIDE = 144  # GrabCut's time grows with the pixels; its outline is as good at this size
 _ROUNDS = 3
 _LEAST_FILL = 0.12  # of the box; a mask that holds less has lost the thing
-_MOST_FILL = 0.97  # of a box that has background around it; a mask that holds more found no outline
+_MOST_FILL = 0.97  # of what was allowed; a mask that holds more found no outline
 _CHANGED_SHARE = 0.2  # of the box, from which change tells a thing from what is behind it
 _FAR = 0.08  # of the box's shorter side: so far from any change there is only background
 _MOVED = 0.7  # share of what was expected that changed, from which all of the thing did
@@ -223,9 +223,11 @@ def _cut(crop: FrameArray, marks: Marks) -> Mask | None:
 
 
 def _plausible(mask: Mask, marks: Marks, box: Box) -> bool:
-    fill = float(mask.sum()) / max(box[2] * box[3], 1.0)
-    surrounded = float((marks == cv2.GC_BGD).mean()) > 0.05
-    return fill >= _LEAST_FILL and not (fill > _MOST_FILL and surrounded)
+    """Neither lost nor simply everything that was allowed: a thing may fill its box, but not the slack."""
+    allowed = marks != cv2.GC_BGD
+    surrounded = float(allowed.mean()) < 0.95
+    filled = float(mask.sum()) > _MOST_FILL * float(allowed.sum())
+    return float(mask.sum()) >= _LEAST_FILL * max(box[2] * box[3], 1.0) and not (filled and surrounded)
 
 
 def _clipped(box: Box, rows: int, columns: int) -> Box:
