@@ -29,6 +29,7 @@ def test_every_part_is_reported_and_every_missing_one_has_a_remedy(findings: lis
     assert {"python", "platform", "/dev/shm", "ray", "decoder pyav", "decoder decord", "codec h264"} <= names
     assert {"torch", "vllm", "sam2"} <= names
     assert {f"weights {name}" for name in models.KNOWN} <= names
+    assert {"model detector", "model onnx depth"} <= names
     for finding in findings:
         assert finding.detail
         assert finding.remedy or finding.status is not Status.MISSING, finding
@@ -126,3 +127,15 @@ def test_a_codec_that_decodes_too_few_frames_is_no_ok(tmp_path: Path) -> None:
     assert probe_codecs.decode_pyav(path) == "ok"
     path.write_bytes(path.read_bytes()[:200])
     assert probe_codecs.decode_pyav(path) != "ok"
+
+
+def test_the_cpu_tiers_models_are_found_by_trying_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("RVT_RAY_MODELS", str(tmp_path))
+    (tmp_path / "yolox_nano.onnx").write_bytes(b"cut short")
+    detector, depth = checks.onnx_models()
+    assert (detector.status, depth.status) == (Status.MISSING, Status.MISSING)
+    assert "cannot be used" in detector.detail
+    assert "no such file" in depth.detail
+    assert detector.remedy
