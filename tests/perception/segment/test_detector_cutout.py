@@ -10,7 +10,16 @@ import pytest
 from rvt_ray.masks import geometry
 from rvt_ray.masks.rle import Mask
 from rvt_ray.perception.segment.detector.carry import agreement, blend
-from rvt_ray.perception.segment.detector.cutout import box_iou, cut_out, edge_ranks, edge_share, guesses, tidy
+from rvt_ray.perception.segment.detector.cutout import (
+    Hint,
+    box_iou,
+    cut_out,
+    edge_ranks,
+    edge_share,
+    guesses,
+    solidity,
+    tidy,
+)
 
 H, W = 120, 180
 
@@ -91,12 +100,13 @@ def test_what_is_taken_by_another_thing_is_never_in_the_mask() -> None:
     assert agreement(cut.mask, truth & ~other) > 0.85
 
 
-def test_a_prior_keeps_out_what_looks_alike_in_the_same_box() -> None:
-    truth, twin = ellipse(60, 60, 18, 40), ellipse(115, 60, 18, 40)
-    frame = painted(truth | twin, (200, 40, 30), scene())
-    x, y, w, h = box_of(truth | twin)
-    cut = cut_out(frame, (x, y, w, h), prior=truth)
-    assert cut is None or agreement(cut.mask, truth) > 0.8 or cut.fit > 0.8
+def test_what_was_expected_stands_where_nothing_can_be_seen() -> None:
+    truth = ellipse(60, 60, 18, 40)
+    flat = np.full((H, W, 3), 128, np.uint8)
+    cut = cut_out(flat, box_of(truth), prior=truth)
+    assert cut is not None
+    assert agreement(cut.mask, truth) > 0.95
+    assert cut_out(flat, box_of(truth), prior=ellipse(140, 60, 18, 40)) is None
 
 
 def test_nothing_to_see_gives_no_mask() -> None:
@@ -112,10 +122,30 @@ def test_boxes_over_the_border_do_no_harm(box: tuple[float, float, float, float]
     assert cut is None or cut.mask.shape == (H, W)
 
 
-def test_the_last_resort_comes_last_and_only_it_is_not_needed() -> None:
+def test_every_hint_is_tried_and_the_last_resort_comes_last() -> None:
     truth = ellipse(40, 40, 20, 20)
-    made = list(guesses((H, W), box_of(truth), truth, truth, None))
-    assert [needed for needed, _ in made] == [True, True, True, False]
+    made = [hint for hint, _ in guesses((H, W), box_of(truth), truth, truth, None)]
+    assert made == [Hint.PRIOR, Hint.CHANGE, Hint.BOX, Hint.MIDDLE]
+    assert [hint for hint, _ in guesses((H, W), box_of(truth), None, None, None)] == [Hint.BOX, Hint.MIDDLE]
+
+
+def test_moving_arms_do_not_stand_for_somebody_who_sits_still() -> None:
+    """The trunk is part of the plate (it never moved), and what was expected lost it before."""
+    trunk = np.zeros((H, W), np.bool_)
+    trunk[20:110, 70:110] = True
+    arms = np.zeros((H, W), np.bool_)
+    arms[30:110, 55:70] = arms[30:110, 110:125] = True
+    frame = painted(arms, (190, 120, 90), painted(trunk, (220, 140, 20), scene()))
+    cut = cut_out(frame, box_of(trunk | arms), prior=arms, changed=arms)
+    assert cut is not None
+    assert agreement(cut.mask, trunk | arms) > 0.85
+
+
+def test_a_disc_is_solid_and_two_arms_are_not() -> None:
+    arms = np.zeros((H, W), np.bool_)
+    arms[30:110, 50:60] = arms[30:110, 120:130] = True
+    assert solidity(ellipse(60, 60, 30, 30)) > 0.95
+    assert solidity(arms) < 0.3
 
 
 def test_specks_and_hairs_go_and_the_thing_stays() -> None:

@@ -8,8 +8,9 @@ witness: the detector looked at shapes), with the picture's edges, and with what
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import cv2
 import numpy as np
@@ -38,8 +39,32 @@ _EDGE_WEIGHT = 0.5
 _PRIOR_WEIGHT = 0.5
 _CHANGE_WEIGHT = 0.15  # little: a plate may hold the ghost of a thing that hardly moved
 _SURE_FIT, _SURE_PRIOR = 0.88, 0.8  # of a cut that agrees with box and prior so well that no other is made
+_SOLID = 0.75  # ... and is not a pair of arms
+_WHOLE_FIT, _WHOLE_EDGE = 0.7, 0.7  # of a cut by colours alone that shows the whole thing
+_LIMBS = 0.6  # ... and the least share of it that another cut must have
 _DOUBTFUL_FIT = 0.75  # of the best cut, below which what was expected may stand instead
 _GOOD_FIT = 0.3  # below, a mask says nothing about what is in the box
+
+
+class Hint(Enum):
+    """What a cut starts from."""
+
+    PRIOR = "where it was expected"
+    CHANGE = "what differs from the empty scene"
+    BOX = "nothing but the box"
+    MIDDLE = "the middle of the box"
+
+
+@dataclass(frozen=True)
+class _Try:
+    """A cut and what speaks for it; `sure`: no other needs to be made."""
+
+    hint: Hint
+    mask: Mask
+    fit: float
+    edge: float
+    worth: float
+    sure: bool
 
 
 @dataclass(frozen=True)
@@ -92,47 +117,38 @@ def cut_out(
         None if m is None else geometry.resize(m[window], rows, columns) for m in (prior, changed, taken)
     )
     edges = edge_ranks(crop)
-    best: tuple[float, Mask, float] | None = None
-    for needed, marks in guesses((rows, columns), inner, expected, differs, others):
-        if not needed and best is not None:
+    tried: list[_Try] = []
+    for hint, marks in guesses((rows, columns), inner, expected, differs, others):
+        if hint is Hint.MIDDLE and tried:
             break
         found = _cut(crop, marks)
         if found is None or not _plausible(found, marks, inner):
             continue
-        found_box = geometry.box(found)
-        fit = 0.0 if found_box is None else box_iou(found_box, _clipped(inner, rows, columns))
-        worth = fit + _EDGE_WEIGHT * edge_share(found, edges)
-        if expected is not None:
-            worth += _PRIOR_WEIGHT * _iou(found, expected)
-        if differs is not None:
-            worth += _CHANGE_WEIGHT * _iou(found, differs & (marks != cv2.GC_BGD))
-        if fit >= _GOOD_FIT and (best is None or worth > best[0]):
-            best = worth, found, fit
-        if expected is not None and fit >= _SURE_FIT and _iou(found, expected) >= _SURE_PRIOR:
+        tried += _weighed(
+            hint, found, inner, edges, expected, differs & (marks != 0) if differs is not None else None
+        )
+        if tried and tried[-1].sure:
             break
-    if expected is not None and (best is None or best[2] < _DOUBTFUL_FIT):
+    if expected is not None and all(t.fit < _DOUBTFUL_FIT for t in tried):
         # What was carried here may be better than any cut: a thing in front of the like-coloured.
         kept = expected if others is None else expected & ~others
-        found_box = geometry.box(kept)
-        fit = 0.0 if found_box is None else box_iou(found_box, _clipped(inner, rows, columns))
-        worth = fit + _EDGE_WEIGHT * edge_share(kept, edges) + _PRIOR_WEIGHT * _iou(kept, expected)
-        if fit >= _GOOD_FIT and (best is None or worth > best[0]):
-            best = worth, kept, fit
+        tried += _weighed(Hint.PRIOR, kept, inner, edges, expected, None)
+    best = _best(tried)
     if best is None:
         return None
     mask = np.zeros((height, width), np.bool_)
-    mask[window] = _enlarged(best[1], bottom - top, right - left)
+    mask[window] = _enlarged(best.mask, bottom - top, right - left)
     if taken is not None:
         mask &= ~taken
-    return Cut(mask, best[2]) if mask.any() else None
+    return Cut(mask, best.fit) if mask.any() else None
 
 
 def guesses(
     shape: tuple[int, int], box: Box, prior: Mask | None, changed: Mask | None, taken: Mask | None
-) -> Iterator[tuple[bool, Marks]]:
+) -> Iterator[tuple[Hint, Marks]]:
     """GrabCut's marks to start from, uint8 of shape (rows, columns), one array per hint that there is: what
-    was expected, what changed, nothing but the box. Marked as not needed, the last resort: that the middle
-    of the box is the thing."""
+    was expected, what changed, nothing but the box. The last resort comes last: that the
+    middle of the box is the thing."""
     rows, columns = shape
     x, y, w, h = box
     x0, y0 = max(round(x - _SLACK * w), 0), max(round(y - _SLACK * h), 0)
@@ -140,7 +156,7 @@ def guesses(
     inside = slice(y0, y1), slice(x0, x1)
     plain = np.full(shape, cv2.GC_BGD, np.uint8)
     plain[inside] = cv2.GC_PR_FGD
-    hints: list[Marks] = []
+    hints: list[tuple[Hint, Marks]] = []
     likely = None
     if prior is not None and prior[inside].any():
         likely = prior
@@ -150,7 +166,7 @@ def guesses(
         marks = np.full(shape, cv2.GC_BGD, np.uint8)
         near = geometry.dilate(likely, max(2, round(0.1 * min(w, h))))
         marks[inside] = np.where(near[inside], cv2.GC_PR_FGD, cv2.GC_PR_BGD)
-        hints.append(marks)
+        hints.append((Hint.PRIOR, marks))
     if changed is not None and changed[inside].mean() >= _CHANGED_SHARE:
         marks = np.full(shape, cv2.GC_BGD, np.uint8)
         near = geometry.dilate(changed, max(2, round(_FAR * min(w, h))))
@@ -159,17 +175,17 @@ def guesses(
         mine = changed if likely is None else changed | likely
         marks[inside] = np.where(mine[inside], cv2.GC_PR_FGD, part)
         marks[inside][geometry.erode(changed, 1)[inside]] = cv2.GC_FGD
-        hints.append(marks)
-    hints.append(plain)
+        hints.append((Hint.CHANGE, marks))
+    hints.append((Hint.BOX, plain))
     middle = plain.copy()
     cx, cy, rx, ry = x + w / 2, y + h / 2, _CORE * w, _CORE * h
     middle[max(round(cy - ry), 0) : round(cy + ry) + 1, max(round(cx - rx), 0) : round(cx + rx) + 1] = (
         cv2.GC_FGD
     )
-    for marks in [*hints, middle]:
+    for hint, marks in [*hints, (Hint.MIDDLE, middle)]:
         if taken is not None:
             marks[taken] = cv2.GC_BGD
-        yield marks is not middle, marks
+        yield hint, marks
 
 
 def edge_ranks(crop: FrameArray) -> npt.NDArray[np.float32]:
@@ -192,6 +208,48 @@ def edge_share(mask: Mask, ranks: npt.NDArray[np.float32]) -> float:
     outline[[0, -1]] = False
     outline[:, [0, -1]] = False
     return float(ranks[outline].mean()) if outline.any() else 0.0
+
+
+def _weighed(
+    hint: Hint,
+    mask: Mask,
+    box: Box,
+    edges: npt.NDArray[np.float32],
+    expected: Mask | None,
+    differs: Mask | None,
+) -> list[_Try]:
+    """A cut and what speaks for it; nothing where it does not fit its box at all."""
+    found = geometry.box(mask)
+    fit = 0.0 if found is None else box_iou(found, _clipped(box, *mask.shape))
+    if fit < _GOOD_FIT:
+        return []
+    edge = edge_share(mask, edges)
+    likeness = 0.0 if expected is None else _iou(mask, expected)
+    worth = fit + _EDGE_WEIGHT * edge + _PRIOR_WEIGHT * likeness
+    if differs is not None:
+        worth += _CHANGE_WEIGHT * _iou(mask, differs)
+    sure = fit >= _SURE_FIT and likeness >= _SURE_PRIOR and solidity(mask) >= _SOLID
+    return [_Try(hint, mask, fit, edge, worth, sure)]
+
+
+def _best(tried: Sequence[_Try]) -> _Try | None:
+    """The cut of the most worth. One that is only limbs of what colours alone show well does not count: what
+    moves, or was followed, may be the arms of somebody who sits still."""
+    plain = next((t for t in tried if t.hint is Hint.BOX), None)
+    whole = plain is not None and plain.fit >= _WHOLE_FIT and plain.edge >= _WHOLE_EDGE
+    if plain is not None and whole:
+        least = _LIMBS * int(plain.mask.sum())
+        tried = [t for t in tried if int((t.mask & plain.mask).sum()) >= least]
+    return max(tried, key=lambda t: t.worth, default=None)
+
+
+def solidity(mask: Mask) -> float:
+    """Share of the convex hull that a mask fills; 1 for a disc, little for a pair of arms."""
+    points = geometry.boundary_points(mask)
+    if len(points) < 3:
+        return 1.0
+    hull = cv2.contourArea(cv2.convexHull(points.astype(np.int32)))
+    return min(int(mask.sum()) / hull, 1.0) if hull > 0 else 1.0
 
 
 def tidy(mask: Mask) -> Mask:
