@@ -33,7 +33,8 @@ _MIN_PER_LEVEL = 4
 _MIN_LEVELS = 4
 _LEVELS_THAT_FIT = 0.75  # share of them; a thing that moves unnoticed spoils a few
 _MAX_WORLD = 4.0  # frame sides; a camera that travels further is aligned on what it saw first
-_ROUNDS = 3
+_ROUNDS = 2
+_STEPS = 5  # of reweighting
 
 
 class DepthAligner:
@@ -164,7 +165,7 @@ def _fit(x: Floats, y: Floats) -> tuple[float, float, float]:
     levels = np.flatnonzero(count >= _MIN_PER_LEVEL)
     if len(levels) < _MIN_LEVELS:
         return nothing
-    middle = np.array([[np.median(a[level == k]) for k in levels] for a in (x, y)])
+    middle = np.array([_level_medians(a, level, count)[levels] for a in (x, y)])
     a, b = np.triu_indices(len(levels), 1)
     run, rise = middle[:, b] - middle[:, a]
     if not (run > 0).any():
@@ -173,22 +174,31 @@ def _fit(x: Floats, y: Floats) -> tuple[float, float, float]:
     scale = float(np.median(rise[run > 0] / run[run > 0]))
     shift = float(np.median(middle[1] - scale * middle[0]))
     alike = np.where(count >= _MIN_PER_LEVEL, 1 / np.maximum(count, 1), 0.0)[level]
-    for _ in range(8):
+    for _ in range(_STEPS):
         error = y - scale * x - shift
         reach = max(6 * float(np.median(np.abs(error))), MAX_RESIDUAL * unit)
-        weight = alike * np.clip(1 - (error / reach) ** 2, 0, None) ** 2
-        if weight.sum() <= 0:
+        weight = alike * np.maximum(1 - (error / reach) ** 2, 0) ** 2
+        total = float(weight.sum())
+        if total <= 0:
             return nothing
-        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
+        mean_x, mean_y = float(weight @ x) / total, float(weight @ y) / total
         variance = float(weight @ (x - mean_x) ** 2)
         if variance <= 0:
             return nothing
         scale = float(weight @ ((x - mean_x) * (y - mean_y))) / variance
         shift = float(mean_y - scale * mean_x)
     error = np.abs(y - scale * x - shift) / unit
-    by_level = [float(np.median(error[level == k])) for k in levels]
+    by_level = _level_medians(error, level, count)[levels]
     residual = float(np.quantile(by_level, _LEVELS_THAT_FIT))
     return (scale, shift, residual) if scale > 0 else (scale, shift, max(residual, 1.0))
+
+
+def _level_medians(values: Floats, level: npt.NDArray[np.int64], count: npt.NDArray[np.int64]) -> Floats:
+    """The (upper) median of the values on each level; meaningless where a level is empty."""
+    ordered = values[np.lexsort((values, level))]
+    middle = np.cumsum(count) - count + count // 2
+    out: Floats = ordered[np.minimum(middle, len(ordered) - 1)]
+    return out
 
 
 def _median(lines: Floats) -> Floats:
