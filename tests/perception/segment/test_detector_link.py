@@ -135,3 +135,22 @@ def test_numbers_are_by_first_sight_without_gaps() -> None:
 def test_no_more_are_followed_than_allowed() -> None:
     script = {t: [seen(t, block(16 * k, 10, 8, 8), score=0.9 - 0.1 * k) for k in range(5)] for t in LOOKS}
     assert len(play(linker(max_objects=2), script)) == 2
+
+
+def test_a_thing_that_goes_behind_another_ends_where_it_was_found_last() -> None:
+    """Carried on for a while, its faded masks would blur when it was hidden."""
+    link = linker()
+    wall, cup = block(40, 5, 40, 50), block(34, 20)
+    decisions = {t: [seen(t, wall, "tv", colours=BLUE)] + ([seen(t, cup)] if t <= 8 else []) for t in LOOKS}
+    tracks: dict[int, dict[int, Sight]] = {1: {}, 2: {}}
+    for t in LOOKS:
+        link.key_frame(
+            t, decisions[t], {i: tracks[i][max(tracks[i])] for i in tracks if tracks[i]} if t else {}
+        )
+        for frame in range(t, min(t + 4, N)):
+            tracks[1][frame] = Sight(wall, 0.8)
+            if frame <= 16:
+                tracks[2][frame] = Sight(cup, 0.8 if frame <= 8 else 0.3)
+    hidden = next(d for d in link.finish(tracks) if d.category == "cup")
+    assert [t for t in range(N) if rle.area(hidden.rle[t])] == list(range(9))
+    assert hidden.absence[12] is Absence.OCCLUDED

@@ -30,6 +30,7 @@ _AGREE = 0.5  # share of the votes that the name of a sure thing has
 _SURE = 0.5  # `label_score` of a sure thing
 _FOUND = 0.4  # share of the looks at which a sure thing is found, where it is not hidden or out
 _RARE = 0.3  # ... and below which it is nothing
+_FADED = 0.5  # score of a mask that nobody should rely on
 _HIDDEN = 0.3  # share of where a thing last was that another one covers
 
 
@@ -286,6 +287,7 @@ class DetectionLinker:
 
     def _draft(self, i: int, tracks: Mapping[int, dict[int, Sight]]) -> TrackDraft:
         life, sights = self._lives[i], tracks[i]
+        self._end_where_hidden(i, tracks)
         frames = range(len(self._pts))
         nothing = rle.empty(self._height, self._width)
         absence = [None if t in sights else self._why_absent(i, t, tracks) for t in frames]
@@ -304,6 +306,19 @@ class DetectionLinker:
             status=TrackStatus.UNCERTAIN if unsure else None,
             redetection_rate=found,
         )
+
+    def _end_where_hidden(self, i: int, tracks: Mapping[int, dict[int, Sight]]) -> None:
+        """Drop what was only carried on, faded, into the time in which another thing hides it: it went behind
+        that thing after the last look that found it."""
+        sights, looks = tracks[i], self._lives[i].looks
+        for gap in [t + 1 for t in sights if t + 1 not in sights and t + 1 < len(self._pts)]:
+            if self._why_absent(i, gap, tracks) is not Absence.OCCLUDED:
+                continue
+            found = max((t for t in looks if t < gap), default=gap)
+            for t in range(found + 1, gap):
+                score = sights[t].score if t in sights else None
+                if score is not None and score < _FADED:
+                    del sights[t]
 
     def _why_absent(self, i: int, frame: int, tracks: Mapping[int, dict[int, Sight]]) -> Absence:
         """Hidden where another thing covers the place it was last (or will first be) at, out where that place
