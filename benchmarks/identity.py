@@ -30,7 +30,7 @@ KEY_EVERY = 6
 BRIDGE = 5
 RATES = {
     "drops 10 %": Rates(drop=0.1, split=0, merge=0, false=0, jitter=0),
-    "all faults": Rates(jitter=0),  # outlines exact: what is lost is lost by linking
+    "all faults": Rates(jitter=0),  # outlines exact
     "and jitter": Rates(),
     "twice that": Rates(drop=0.2, split=0.1, merge=0.1, false=1.0),
 }
