@@ -7,33 +7,13 @@ from typing import Annotated, ClassVar, TypeVar
 import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
-from rvt_ray.records.base import Part, Record, schema
+from rvt_ray.records.base import Part, Record
 from rvt_ray.records.enums import Absence, CameraMotion, DepthKind, FrameFlag, TrackStatus
+from rvt_ray.records.twin_schema import TWIN_SCHEMA
 
 _T = TypeVar("_T")
 # A column that older corpora lack reads as null there.
 _Added = Annotated[list[_T], BeforeValidator(lambda found: [] if found is None else found)]
-
-_F = pa.list_(pa.float64())
-_TRACK_NUMBERS = (
-    "box_x",
-    "box_y",
-    "box_w",
-    "box_h",
-    "area",
-    "centroid_x",
-    "centroid_y",
-    "velocity_x",
-    "velocity_y",
-    "score",
-    "depth_median",
-    "depth_mean",
-    "depth_std",
-    "depth_p10",
-    "depth_p90",
-    "depth_min",
-    "depth_max",
-)
 
 
 class Scored(Part):
@@ -210,6 +190,7 @@ class DigitalTwin(Record):
     """
 
     TABLE: ClassVar[str] = "twins"
+    SCHEMA: ClassVar[pa.Schema] = TWIN_SCHEMA
 
     clip_id: str
     width: int
@@ -236,126 +217,3 @@ class DigitalTwin(Record):
             if instance.instance_id == instance_id:
                 return instance
         raise KeyError(f"twin of clip {self.clip_id} has no instance {instance_id}")
-
-    SCHEMA: ClassVar[pa.Schema] = schema(
-        ("clip_id", pa.string()),
-        ("width", pa.int32()),
-        ("height", pa.int32()),
-        ("num_frames", pa.int32()),
-        ("pts_s", _F),
-        ("depth_kind", pa.string()),
-        (
-            "scene",
-            pa.struct(
-                [
-                    ("caption", pa.string()),
-                    ("tags", pa.list_(pa.string())),
-                    ("camera_motion", pa.string()),
-                    (
-                        "camera",
-                        pa.list_(
-                            pa.struct(
-                                [
-                                    ("dx", pa.float64()),
-                                    ("dy", pa.float64()),
-                                    ("zoom", pa.float64()),
-                                    ("roll", pa.float64()),
-                                    ("known", pa.bool_()),
-                                ]
-                            )
-                        ),
-                    ),
-                ]
-            ),
-        ),
-        ("key_frames", pa.list_(pa.int32())),
-        (
-            "instances",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("instance_id", pa.int32()),
-                        ("category", pa.string()),
-                        (
-                            "alternatives",
-                            pa.list_(
-                                pa.struct(
-                                    [
-                                        ("value", pa.string()),
-                                        ("score", pa.float64()),
-                                        ("source", pa.string()),
-                                    ]
-                                )
-                            ),
-                        ),
-                        (
-                            "attributes",
-                            pa.list_(
-                                pa.struct(
-                                    [
-                                        ("name", pa.string()),
-                                        ("value", pa.string()),
-                                        ("score", pa.float64()),
-                                        ("source", pa.string()),
-                                    ]
-                                )
-                            ),
-                        ),
-                        ("caption", pa.string()),
-                        ("parent_id", pa.int32()),
-                        (
-                            "quality",
-                            pa.struct(
-                                [
-                                    ("mean_score", pa.float64()),
-                                    ("redetection_rate", pa.float64()),
-                                    ("fragments", pa.int32()),
-                                    ("status", pa.string()),
-                                ]
-                            ),
-                        ),
-                        (
-                            "track",
-                            pa.struct(
-                                [
-                                    ("frame_idx", pa.list_(pa.int32())),
-                                    ("visible", pa.list_(pa.bool_())),
-                                    ("absence", pa.list_(pa.string())),
-                                    ("rle", pa.list_(pa.large_string())),
-                                    *((name, _F) for name in _TRACK_NUMBERS),
-                                ]
-                            ),
-                        ),
-                    ]
-                )
-            ),
-        ),
-        (
-            "provenance",
-            pa.struct([(n, pa.string()) for n in ("segment", "depth", "caption", "settings", "versions")]),
-        ),
-        (
-            "depth_alignment",
-            pa.list_(
-                pa.struct(
-                    [
-                        ("frame_idx", pa.int32()),
-                        *((name, pa.float64()) for name in ("scale", "shift", "residual")),
-                    ]
-                )
-            ),
-        ),
-        (
-            "frame_measures",
-            pa.list_(
-                pa.struct(
-                    [
-                        *((name, pa.float64()) for name in ("brightness", "sharpness", "change")),
-                        ("flags", pa.list_(pa.string())),
-                    ]
-                )
-            ),
-        ),
-        ("flags", pa.list_(pa.string())),
-        ("weights", pa.list_(pa.struct([(name, pa.string()) for name in ("part", "model", "license")]))),
-    )
