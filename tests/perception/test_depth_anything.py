@@ -16,12 +16,14 @@ transformers = pytest.importorskip("transformers", reason="depth_anything needs 
 
 from rvt_ray.config import Config  # noqa: E402
 from rvt_ray.errors import ClipError, ConfigError, MissingDependencyError  # noqa: E402
+from rvt_ray.perception.base import Segmentation  # noqa: E402
 from rvt_ray.perception.depth.depth_anything import DepthAnything, DepthAnythingOptions  # noqa: E402
 from rvt_ray.pipeline.preflight import check_perception  # noqa: E402
 from rvt_ray.records import DepthKind  # noqa: E402
+from rvt_ray.twin.build import Perception  # noqa: E402
 from rvt_ray.video.frames import ArrayFrames  # noqa: E402
-from tests.perception.scenes import texture  # noqa: E402
-from tests.twin.helpers import make_clip  # noqa: E402
+from tests.perception.scenes import disc_clip, texture  # noqa: E402
+from tests.twin.helpers import make_clip, make_draft  # noqa: E402
 
 HEIGHT, WIDTH, FRAMES = 60, 90, 5
 PREPROCESSING = {
@@ -207,3 +209,27 @@ def test_a_weight_that_is_missing_is_not_made_up(folder: Path, tmp_path: Path) -
     save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ConfigError, match=r"lacks 1 of the network's weights \(head.conv1.weight\)"):
         DepthAnything(DepthAnythingOptions(checkpoint=str(tmp_path), device="cpu"))
+
+
+def test_the_twin_has_depth_its_alignment_and_the_licence(folder: Path) -> None:
+    path = np.stack([np.linspace(20, 70, 8), np.full(8, 30.0)], axis=1)
+    frames, masks = disc_clip([path], [(40, 160, 60)], radius=10, height=HEIGHT, width=WIDTH)
+    options = {"checkpoint": str(folder), "license": "MIT", "device": "cpu"}
+    perception = Perception.from_config(config_of(**options))
+
+    class Masks:
+        name = "given"
+
+        def segment(self, clip: Any, frames: Any, key_frames: Any) -> Segmentation:
+            return Segmentation([make_draft(1, masks[0])], list(key_frames))
+
+    perception.plain.segmenter = Masks()
+    clip = make_clip(8, WIDTH, HEIGHT, list(frames.pts_s))
+    seconds: dict[str, float] = {}
+    twin = perception.twin(clip, frames, seconds)
+    assert twin.depth_kind is DepthKind.RELATIVE_INVERSE
+    assert all(value is not None for value in twin.instances[0].track.depth_median)
+    assert [step.frame_idx for step in twin.depth_alignment] == list(range(8))
+    assert [(w.part, w.license) for w in twin.weights] == [("depth", "MIT")]
+    assert twin.provenance.depth == f"depth_anything:{twin.weights[0].model}"
+    assert seconds["depth"] > 0
