@@ -31,15 +31,18 @@ _KEYWORDS: tuple[tuple[str, str], ...] = (
     (r"\bmade of\b|\bmaterial\b", "material"),
     (r"\b(what|which|name the) (colou?r)\b|\bcolou?r of\b", "attribute"),
     (
-        r"\b(describe|summari[sz]e|sum up|recount|narrate|story|account)\b|\bwhat (happens|does|do)\b",
+        r"\b(describe|summari[sz]e|sum up|recount|narrate|story|account|explain|becomes of)\b"
+        r"|\bwhat (happens|does|do)\b|^tell me what\b.*\bdo(es)?\b",
         "summary",
     ),
     (r"\bwhich of (these|the following)\b|\bchoices\b", "which_of"),
+    (r"^(can|could|will|would) you (find|locate|spot|show|point)\b", "boxes"),
+    (r"^what is it that\b", "masks"),
     (r"\bis there\b|\bare there\b", "exists"),
     (r"^(is|are|does|do|did|can|will|has|have)\b", "check"),
     (r"\bwhat kind\b|\bwhat sort\b|\bwhat would\b|\bwhat is\b|\bcalled\b", "kind"),
     (r"\b(segment|mask|outline|cut out|highlight|silhouette|pixels?|contour)\b", "masks"),
-    (r"\b(where|locate|box|find|point|position|detect|track|spot)\b", "boxes"),
+    (r"\b(where|locate|box|frame around|find|point|pinpoint|position|detect|track|spot)\b", "boxes"),
 )
 
 

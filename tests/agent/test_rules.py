@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import pytest
 
 from rvt_ray.agent import Agent, Question, TwinView
-from rvt_ray.agent.plan import Plan
+from rvt_ray.agent.plan import FORM_TASK, Plan
 from rvt_ray.agent.report import constraint_text
 from rvt_ray.agent.rules import RulePlanner, form_by_keyword
+from rvt_ray.queries.wording.frames import FRAMES
 from rvt_ray.reasoning import execute
+from rvt_ray.records import Task
+from rvt_ray.twin.facts.kinds import is_a
 from tests.agent.scenes import ask
 from tests.queries.twins import scene_twin
 
@@ -138,3 +143,29 @@ def test_the_form_is_told_by_keywords_where_nothing_parses(
     query: str, choices: tuple[str, ...], form: str
 ) -> None:
     assert form_by_keyword(Question(query=query, choices=choices)) == form
+
+
+@pytest.mark.parametrize(
+    "form", [f for f in FRAMES if FORM_TASK[f.replace("count_ones", "count")] is not Task.VQA]
+)
+def test_words_that_are_not_understood_do_not_hide_the_task(form: str) -> None:
+    words = {
+        "np": "the frobnicated one",
+        "it": "it",
+        "does": "does",
+        "is": "is",
+        "fares": "fares",
+        "they": "it",
+    }
+    for frame in FRAMES[form]:
+        text = frame.lstrip("+-").format_map(defaultdict(lambda: "things", words))
+        assert FORM_TASK[form_by_keyword(Question(query=text))] is FORM_TASK[form], text
+
+
+def test_a_superlative_ranges_over_things_that_are_not_counted() -> None:
+    """Plural and singular of "food" are one word; the parser knew only plurals after "of all the"."""
+    scenes = [scene_twin(seed)[0] for seed in range(8)]
+    twin = next(t for t in scenes if any(is_a(i.category, "food") for i in t.instances))
+    found = plan(Agent().look(twin), "Outline the one that is the leftmost of all the food at the start.")
+    assert found.complete, found.note
+    assert any(c.predicate == "leftmost" and c.value == "food" for c in found.program.constraints)

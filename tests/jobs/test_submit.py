@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -122,6 +123,12 @@ def test_a_submitted_job_builds_a_sound_corpus(head: str, scene: Path, tmp_path:
     report = validate_corpus(out)
     assert report.problems == []
     assert report.counts["samples"] > 0
+    agent = ["--corpus", str(out), "--out", str(tmp_path / "agent"), "--set", "agent.planner=rules"]
+    done = submit(head, "evaluate.py", *agent, "--no-plots", "--draws", "50", "--baselines", "")
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    scored = json.loads((tmp_path / "agent" / "report" / "report.json").read_text())
+    assert scored["corpus"]["samples"] == report.counts["samples"]
+    assert not any(scored["issues"].values()), "every sample has an answer"
 
 
 def test_misuse_in_a_job_is_told_in_its_log_and_its_exit_code_becomes_1(head: str, tmp_path: Path) -> None:

@@ -133,11 +133,12 @@ class Vocabulary:
         yield "of them all", (kinds.NEUTRAL,)
         yield "in the picture", (kinds.NEUTRAL,)
         for words, (many, values) in self.nouns.items():
-            if many:
+            name = " ".join(words)
+            if many or self.lexicon.plural(name) == name:  # "of all the food"
                 chosen = values or (kinds.NEUTRAL,)
-                yield f"of all the {' '.join(words)}", chosen
-                yield f"of the {' '.join(words)}", chosen
-                yield f"among the {' '.join(words)}", chosen
+                yield f"of all the {name}", chosen
+                yield f"of the {name}", chosen
+                yield f"among the {name}", chosen
         for phrase, statement in self.clauses():
             if statement.predicate == "category":
                 yield f"of all those that {phrase}", statement.values
