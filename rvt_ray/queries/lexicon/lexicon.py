@@ -62,10 +62,14 @@ class Lexicon:
         self.function_phrases = functions
         self.compound_prefixes = compound_prefixes
         self._singular = {self._plural_of(name, kind): name for name, kind in kinds.items()}
+        # A word that is a broader term somewhere (a vase is a vessel) does not mean a kind that also goes by
+        # it (a boat is a vessel): of a "drinking vessel" nothing follows that holds for boats.
+        broader = {term for kind in kinds.values() for term in kind.general}
         self._synonym: dict[str, str] = {}
         for name, kind in kinds.items():
             for synonym in kind.synonyms:
-                self._synonym.setdefault(synonym, name)
+                if synonym not in broader:
+                    self._synonym.setdefault(synonym, name)
 
     @staticmethod
     def normal(name: str) -> str:
@@ -74,7 +78,7 @@ class Lexicon:
 
     def canonical(self, name: str) -> str | None:
         """The lexicon's kind for a label: exact, plural, synonym, or the label's last words ("old oak
-        chair" is a chair); null where it knows none."""
+        chair" is a chair); null where it knows none, or only as a broader term of several kinds."""
         words = self.normal(name).split(" ")
         for start in range(len(words)):
             rest = " ".join(words[start:])
