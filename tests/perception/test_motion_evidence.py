@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rvt_ray.perception.segment.motion import MotionSegmenter
+from rvt_ray.perception.segment.motion.assign import clean_foreground
 from rvt_ray.perception.segment.motion.evidence import Evidence, Scene, doubts, is_confirmed
 from rvt_ray.perception.segment.motion.looks import Look, colour_gradient, look
 from rvt_ray.perception.segment.motion.options import MotionOptions
@@ -134,3 +135,15 @@ def test_a_talking_head_in_a_driving_car_has_no_confirmed_fragment() -> None:
     found = MotionSegmenter(MotionOptions()).segment(clip, stream, [0])
     assert found.tracks, "the clip no longer shows what this test is about"
     assert [t.instance_id for t in found.tracks if t.status is not TrackStatus.UNCERTAIN] == []
+
+
+def test_cleaning_the_foreground_does_not_shift_it_by_a_pixel() -> None:
+    """OpenCV anchors an even kernel off its middle: opening with it moved masks right and down."""
+    strength = np.zeros((60, 80), np.float32)
+    strength[20:40, 30:50] = 5.0
+    strength[29:31, 50:60] = 5.0  # a limb, thin and even
+    mask = clean_foreground(strength, 20)
+    assert np.array_equal(mask, mask[::-1])
+    mirrored = clean_foreground(np.ascontiguousarray(strength[::-1, ::-1]), 20)
+    assert np.array_equal(mask, mirrored[::-1, ::-1])
+    assert np.argwhere(mask).min(0).tolist() == [20, 30]

@@ -16,6 +16,8 @@ COLOUR_BINS = 2048
 _INSIDE_BONUS = 2.5  # log units for lying where the thing is expected
 _REACH_PX = 4.0  # outside of it, the prior falls off like a Gaussian of this width
 _OUTLINE_SHARE = 0.5
+# An even kernel has no middle: opening with it moves a mask by a pixel.
+_CROSS = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)
 _NOBODY = -1.0  # a pixel that fits all things worse than this belongs to none of them
 
 
@@ -73,7 +75,7 @@ def assign(foreground: Mask, bins: Bins, expected: Mapping[int, Expected]) -> np
 def clean_foreground(strength: npt.NDArray[np.float32], least_area: int) -> Mask:
     """Foreground from the difference to the plate: hysteresis, no specks, no slivers, no pinholes."""
     weak = (strength > 1.0).astype(np.uint8)
-    weak = cv2.morphologyEx(weak, cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    weak = cv2.morphologyEx(weak, cv2.MORPH_OPEN, _CROSS)
     weak = cv2.morphologyEx(weak, cv2.MORPH_CLOSE, cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (7, 7)))
     n, labels, stats, _ = cv2.connectedComponentsWithStats(weak, connectivity=8)
     depth = cv2.distanceTransform(weak, cv2.DIST_L2, 3)
@@ -94,7 +96,7 @@ def _trim(mask: Mask, strength: npt.NDArray[np.float32]) -> Mask:
     inner = cv2.erode(mask.astype(np.uint8), np.ones((7, 7), np.uint8), borderValue=1) > 0
     peak = cv2.dilate(strength, np.ones((5, 5), np.uint8))
     trimmed = mask & (inner | (strength >= _OUTLINE_SHARE * peak))
-    smooth = cv2.morphologyEx(trimmed.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
+    smooth = cv2.morphologyEx(trimmed.astype(np.uint8), cv2.MORPH_OPEN, _CROSS)
     return np.asarray(smooth > 0)
 
 
