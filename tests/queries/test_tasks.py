@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from rvt_ray.config.settings import FactSettings, QuerySettings
+from rvt_ray.config.settings import FactSettings, QuerySettings, TwinSettings
 from rvt_ray.masks import rle
+from rvt_ray.perception.base import Segmentation
+from rvt_ray.perception.caption.annotations import AnnotationsCaptioner
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.lexicon import load_lexicon
 from rvt_ray.queries.tasks import Chooser, fitting, target_boxes, target_masks
-from rvt_ray.reasoning import Candidate, search
-from rvt_ray.records import DigitalTwin, Task
+from rvt_ray.queries.tasks.open_ended import summary
+from rvt_ray.reasoning import Candidate, Constraint, Program, search
+from rvt_ray.records import Absence, CameraStep, DepthKind, DigitalTwin, Provenance, Task, Tree
+from rvt_ray.twin.assemble import assemble
 from rvt_ray.twin.facts import Facts, Truth
 from tests.queries.twins import scene_twin
+from tests.twin.helpers import box_masks, make_clip, make_draft
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -137,3 +143,49 @@ def test_the_chooser_spreads_over_levels_and_targets(found: tuple[Knowledge, lis
     offered = {c.level for c in candidates}
     assert set(levels) == offered
     assert max(levels.values()) - min(levels.values()) <= 3
+
+
+def summary_of(boxes: list[tuple[int, int, int, int] | None]) -> str:
+    """The summary of one cup that is where the boxes say, and out of the picture elsewhere."""
+    n = len(boxes)
+    masks = box_masks(boxes, 96, 72)
+    draft = make_draft(1, masks, category="cup", category_score=1.0)
+    draft = replace(draft, absence=[None if m.any() else Absence.OUT for m in masks])
+    clip = make_clip(n, 96, 72)
+    still = [CameraStep(dx=0.0, dy=0.0, zoom=1.0, roll=0.0, known=True)] * n
+    segmentation = Segmentation([draft], [0])
+    captions = AnnotationsCaptioner().caption(clip, None, segmentation, still)  # type: ignore[arg-type]
+    made_by = Provenance(segment="truth", depth="none", caption="truth", settings="0" * 16, versions="{}")
+    twin = assemble(clip, segmentation, iter([]), DepthKind.NONE, captions, still, TwinSettings(), made_by)
+    program = Program(
+        target="x",
+        variables=("x",),
+        constraints=(Constraint(predicate="category", args=("x",), value="cup"),),
+    )
+    candidate = Candidate((1,), program, 1, (), Tree(tree_id="t", nodes=[], edges=[]), ())
+    draft_of = summary(Knowledge(Facts(twin, FactSettings()), load_lexicon()), candidate, random.Random(0))
+    assert draft_of is not None
+    return draft_of.answer or ""
+
+
+def test_a_thing_that_leaves_and_comes_back_is_told_in_that_order() -> None:
+    """The summary said "comes into view. It starts out in the middle. It moves out of the picture."."""
+    out = [(40 - 2 * t, 30, 14, 14) for t in range(20)] + [(0, 30, 10, 14)]
+    there = [(40, 30, 14, 14)] * 8
+    back = [(0, 30, 10, 14)] * 2 + [(2 * t, 30, 14, 14) for t in range(12)]
+    text = summary_of([*there, *out, *[None] * 12, *back])
+    sentences = text.split(". ")
+    start = next(k for k, s in enumerate(sentences) if "start" in s)
+    returns = next(k for k, s in enumerate(sentences) if "back into view" in s)
+    gone = [
+        k
+        for k, s in enumerate(sentences)
+        if any(w in s for w in ("leaves", "out of", "disappears", "departs"))
+    ]
+    assert gone
+    assert start < gone[0] < returns, text
+
+
+def test_a_thing_that_was_never_there_before_does_not_come_back() -> None:
+    boxes = [(0, 30, 10, 14)] * 2 + [(2 * t, 30, 14, 14) for t in range(16)]
+    assert "back" not in summary_of([*[None] * 12, *boxes])

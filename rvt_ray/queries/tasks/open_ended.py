@@ -28,10 +28,11 @@ _MEETINGS = ("passes", "hidden_by", "follows", "approaches", "changes_sides_with
 
 @dataclass
 class _Sentence:
-    """Verb phrases of one sentence and the facts that each needs."""
+    """Verb phrases of one sentence, the facts that each needs, and the first frame that shows them."""
 
     phrases: list[str] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
+    when: int = 0
 
 
 def summary(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | None:
@@ -81,13 +82,18 @@ def _subject(know: Knowledge, target: int) -> tuple[str, list[Use]]:
 
 
 def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
-    """In the order in which things happen: arrival, place, motion, meetings, end."""
+    """What can be told (the most telling first, as room is short), in the order in which it happens."""
     story: list[_Sentence] = []
+
+    def tell(phrases: list[str], uses: list[Use]) -> None:
+        frames = [frame for use in uses for frame in _frames(know, use)]
+        # What no frame shows happens where it is told.
+        story.append(_Sentence(phrases, uses, min(frames, default=story[-1].when if story else 0)))
 
     def say(*items: tuple[Use, str]) -> None:
         true = [(use, text) for use, text in items if _holds(know, use)]
         if true:
-            story.append(_Sentence([text for _, text in true], [use for use, _ in true]))
+            tell([text for _, text in true], [use for use, _ in true])
 
     def event(predicate: str) -> tuple[Use, str]:
         return Use(predicate, (target,)), _phrase(predicate, rng)
@@ -101,10 +107,14 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
                 return use, f"{verb} {words}"
         return None
 
-    say(event("enters"))
+    enters, leaves = event("enters"), event("leaves")
+    begin, end = place("start"), place("end")
+    back = _comes_back(know, enters[0], leaves[0], begin)
+    if back:
+        enters = enters[0], "<come> back into view"
+    say(enters)
     if not story:
         say(event("present_throughout"))
-    begin, end = place("start"), place("end")
     if begin is not None:
         say(begin)
     say(event("still"))
@@ -112,15 +122,30 @@ def _story(know: Knowledge, target: int, rng: random.Random) -> list[_Sentence]:
     say(*(event(p) for p in _MOTIONS))
     meetings = _meetings(know, target, rng)
     if meetings:
-        story.append(_Sentence([text for _, text in meetings], [use for uses, _ in meetings for use in uses]))
+        tell([text for _, text in meetings], [use for uses, _ in meetings for use in uses])
     say(event("gets_hidden"))
     say(event("stops_moving"))
-    leaves = event("leaves")
-    if _holds(know, leaves[0]):
-        say(leaves)
-    elif end is not None and (begin is None or begin[0].value != end[0].value):
+    say(leaves)
+    elsewhere = end is not None and (begin is None or begin[0].value != end[0].value)
+    if end is not None and elsewhere and (back or not _holds(know, leaves[0])):
         say(end)
-    return story
+    return sorted(story[:MAX_SENTENCES], key=lambda s: s.when)
+
+
+def _comes_back(know: Knowledge, enters: Use, leaves: Use, begin: tuple[Use, str] | None) -> bool:
+    """Whether what enters was there at the start, or had left before."""
+    if not _holds(know, enters):
+        return False
+    entered = max(_frames(know, enters), default=0)
+    known = [frame for use in [*([begin[0]] if begin else []), leaves] for frame in _frames(know, use)]
+    return any(frame < entered for frame in known)
+
+
+def _frames(know: Knowledge, use: Use) -> list[int]:
+    """The frames that show a fact; none where it is not certain."""
+    if not _holds(know, use):
+        return []
+    return know.fact(use.predicate, *use.ids, value=use.value, scope=use.scope).frames
 
 
 def _meetings(know: Knowledge, target: int, rng: random.Random) -> list[tuple[list[Use], str]]:
