@@ -8,8 +8,10 @@ import pytest
 from rvt_ray.perception.operators import classify_camera, cumulative_motion, look_through
 from rvt_ray.perception.operators.camera import step_from_matrix, step_matrix
 from rvt_ray.records import CameraMotion, CameraStep
+from rvt_ray.synthetic import render
 from rvt_ray.video.frames import ArrayFrames
 from tests.perception.scenes import RED, camera_clip, disc_clip, line, similarity, texture
+from tests.scenes import small_scene
 
 H, W = 120, 160
 
@@ -87,3 +89,18 @@ def test_steps_and_matrices_are_inverse_and_accumulate() -> None:
     assert half.model_dump() == pytest.approx(step.model_dump())
     total = cumulative_motion([step, step], H, W)[1]
     assert total == pytest.approx(np.linalg.matrix_power(np.vstack([step_matrix(step, H, W), [0, 0, 1]]), 2))
+
+
+def test_a_wall_that_repeats_does_not_make_the_camera_jump() -> None:
+    """A truck drives before bricks: the corners agree one brick off; only the picture itself knows better."""
+
+    def measured(first: int, last: int, known: bool) -> list[CameraStep]:
+        shown = frames[first:last]
+        stream = ArrayFrames(np.stack([f.rgb for f in shown]), [f.index / 8 for f in shown])
+        steps, _ = look_through(stream, (lambda i: np.asarray(shown[i].instances > 0)) if known else None)
+        return steps
+
+    frames = list(render(small_scene(80)))
+    assert max(abs(s.dx) for s in measured(0, len(frames), True) if s.known) < 0.5
+    unaided = measured(10, 12, False)[1]
+    assert not unaided.known or abs(unaided.dx) > 10, "the scene no longer shows the difficulty"

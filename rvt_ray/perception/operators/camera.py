@@ -2,7 +2,8 @@
 
 Corners are followed with pyramidal Lucas-Kanade (checked forwards and backwards) and a similarity is
 fitted by RANSAC. A step that cannot be trusted says so (`known=False`): blank frames, hard cuts, too few
-corners, or corners that agree only inside a small part of the picture (which could be one moving object).
+corners, corners that agree only inside a small part of the picture (which could be one moving object), or a
+motion that explains the picture worse than none.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _MIN_INLIER_SHARE = 0.4
 _MIN_SPREAD = 0.06  # of the frame: area of the ellipse-like extent of the agreeing corners
 _RANSAC_PX = 1.0  # at the working size
 _MAX_ZOOM = 1.25  # per frame; anything beyond is a wrong fit or a cut
+_UNNOTICED_PX = 2.0  # at the working size
 _MIN_CORRELATION = 0.35  # of the picture with its warped predecessor; a cut falls below
 
 # A clip is still when nothing of the picture's content wanders further than this (share of the diagonal),
@@ -150,7 +152,13 @@ def fit_similarity(
     zoom = float(np.hypot(matrix[0, 0], matrix[1, 0]))
     if spread < _MIN_SPREAD or not 1 / _MAX_ZOOM < zoom < _MAX_ZOOM:
         return None
-    if _correlation(before, after, matrix) < _MIN_CORRELATION:
+    likeness = _correlation(before, after, matrix, allowed)
+    if likeness < _MIN_CORRELATION:
+        return None
+    # A repeating texture can match one period off. Below a pixel, resampling blurs more than it explains.
+    frame = np.array([[0.0, w - 1, 0.0, w - 1], [0.0, 0.0, h - 1, h - 1], [1.0, 1.0, 1.0, 1.0]])
+    shift = np.linalg.norm(matrix @ frame - frame[:2], axis=0).max()
+    if shift > _UNNOTICED_PX and likeness < _correlation(before, after, np.eye(2, 3), allowed):
         return None
     return np.asarray(matrix, dtype=np.float64)
 
@@ -162,12 +170,22 @@ def _follow(
     return moved, ok.ravel() == 1
 
 
-def _correlation(before: npt.NDArray[np.uint8], after: npt.NDArray[np.uint8], m: Affine) -> float:
+def _correlation(
+    before: npt.NDArray[np.uint8],
+    after: npt.NDArray[np.uint8],
+    m: Affine,
+    allowed: npt.NDArray[np.uint8] | None = None,
+) -> float:
+    """Of `after` with the warped `before`, where both show the background; 0 where that is little."""
     h, w = after.shape
     warped = cv2.warpAffine(before, m, (w, h), flags=cv2.INTER_LINEAR)
-    inside = cv2.warpAffine(np.full_like(before, 255), m, (w, h), flags=cv2.INTER_NEAREST) > 0
+    known = np.full_like(before, 255)
+    inside = cv2.warpAffine(known, m, (w, h), flags=cv2.INTER_NEAREST) > 0
     if inside.mean() < 0.3:
         return 0.0
+    if allowed is not None:
+        background = inside & (cv2.warpAffine(allowed, m, (w, h), flags=cv2.INTER_NEAREST) > 0)
+        inside = background if background.mean() > 0.05 else inside
     a, b = warped[inside].astype(np.float32), after[inside].astype(np.float32)
     a, b = a - a.mean(), b - b.mean()
     norm = float(np.sqrt((a * a).sum() * (b * b).sum()))

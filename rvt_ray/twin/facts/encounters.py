@@ -67,6 +67,9 @@ def _pair_moments(m: Motion, table: Table) -> Table:
     return Table(table.truth, table.margin, np.stack([start, (start + stop) // 2, stop], axis=2))
 
 
+_CUT_FRAMES = 3
+
+
 class _Pairs:
     """Fills a pair table one subject at a time, objects as rows."""
 
@@ -86,7 +89,8 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
     """`approaches`: the distance of centroids (scene, camera removed) falls by `approach_shift` from first
     to last common sight, never rises by more than a quarter of that, and the subject's own displacement
     towards where the object was is at least half of it. `moves_away_from`: the same with the sign turned.
-    False: the distance never falls by `still_shift`, or the subject rests."""
+    Not true where the border cuts the subject on the last (first) of these frames, and not on all. False: the distance never
+    falls by `still_shift`, or the subject rests."""
     s = view.settings
     n = len(m.known)
     out = _Pairs(n, 3)
@@ -118,7 +122,10 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
                 (_, ox), (_, oy) = ends(dx), ends(dy)
                 own = -((x1 - x0) * ox + (y1 - y0) * oy) / max(float(np.hypot(ox, oy)), 1e-9)
             high = s.approach_shift + slack
-            out.true[i, j] = gain >= high and own >= gain / 2 and worst <= gain / 4
+            # Beyond the border a cut thing goes on: its measured place stays behind, as if it had stopped.
+            cut = view.tracks.edge[i, at]
+            beyond = (cut[-_CUT_FRAMES:] if closing else cut[:_CUT_FRAMES]).any() and not cut.all()
+            out.true[i, j] = gain >= high and own >= gain / 2 and worst <= gain / 4 and not beyond
             still = m.shown[i] and m.shown[j] and most <= s.still_shift - slack
             out.false[i, j] = still or (own <= s.still_shift - slack and gain >= 0 and own <= gain / 8)
             out.margin_true[i, j] = gain - high

@@ -447,6 +447,8 @@ def test_approaching_following_and_passing() -> None:
     assert truth(f, "approaches", 1, 2) is T
     assert truth(f, "approaches", 2, 1) is F, "the one at rest does not approach"
     assert truth(f, "moves_away_from", 1, 2) is F
+    f = facts_of(Thing(1, centre=go(80, 120, 310, 120)), Thing(2, centre=(300, 150)))
+    assert truth(f, "approaches", 1, 2) is U, "beyond the border it may have gone past"
     f = facts_of(Thing(1, centre=go(200, 120, 40, 120)), rest)
     assert truth(f, "moves_away_from", 1, 2) is T
     assert truth(f, "approaches", 1, 2) is F
