@@ -89,8 +89,8 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
     """`approaches`: the distance of centroids (scene, camera removed) falls by `approach_shift` from first
     to last common sight, never rises by more than a quarter of that, and the subject's own displacement
     towards where the object was is at least half of it. `moves_away_from`: the same with the sign turned.
-    Not true where the border cuts the subject on the last (first) of these frames, and not on all. False: the distance never
-    falls by `still_shift`, or the subject rests."""
+    Not true where the border cuts the subject on the last (first) of these frames, and not on all. False:
+    the distance never falls by `still_shift`, or the subject rests."""
     s = view.settings
     n = len(m.known)
     out = _Pairs(n, 3)
