@@ -17,7 +17,8 @@ from rvt_ray.perception.linking.looks import Colours, alike, colours
 from rvt_ray.perception.proposals import Linker, Proposal, Sight
 from rvt_ray.perception.segment.detector.carry import Carrier, Masks, agreement, blend
 from rvt_ray.perception.segment.detector.cutout import CROSS, Cut, box_iou, cut_out, tidy
-from rvt_ray.perception.segment.detector.link import BoxedProposal
+from rvt_ray.perception.segment.detector.life import BoxedProposal
+from rvt_ray.perception.segment.detector.tangles import covered_share
 from rvt_ray.perception.segment.detector.yolox import Detector
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
@@ -31,6 +32,9 @@ _CHANGED = 1.1  # strength of the difference to the empty scene, see `FrameView`
 _STANDS_OUT = 0.85  # share of a mask that differs from the empty scene, from which all of the thing does
 _MOVER = 0.35  # ... and least share that must be left of a mask that is trimmed to what differs
 _HALO_PX = 2
+_SURER = 0.3  # detector's score by which one box is surer than another
+_NESTED = 0.8  # share of the smaller of two boxes of one name, from which it may be a part
+_RIVAL_PX = 2  # how far a carried outline may be off
 _TRUST = 0.95  # a mask that was cut out is never surer than this
 
 
@@ -117,7 +121,18 @@ class Follow:
         for k in sorted(range(len(boxes)), key=lambda k: (detections[k].area, k)):
             prior = carried[priors[k]] if k in priors else None
             before = [m for m in unclaimed.values() if m.sum() < 0.5 * boxes[k][2] * boxes[k][3]]
-            others = np.logical_or.reduce([taken, *before])
+            # Size does not tell which of two things of one name is in front, and colours hardly tell them
+            # apart: an unsure box must not swallow what a surer one shows, unless it may be a part of it.
+            rivals = [
+                geometry.erode(carried[i], _RIVAL_PX)
+                for other, i in priors.items()
+                if detections[other].label == detections[k].label
+                and detections[other].score >= detections[k].score + _SURER
+                and covered_share(boxes[k], boxes[other]) < _NESTED
+            ]
+            if prior is not None:
+                rivals = [m & ~prior for m in rivals]
+            others = np.logical_or.reduce([taken, *before, *rivals])
             cut = cut_out(small, boxes[k], prior, changed, others)
             if cut is not None:
                 taken |= cut.mask
