@@ -213,6 +213,8 @@ def moving(view: View, m: Motion, *, want: bool) -> Table:
     return _with_ends(decided(rests, goes, rest - m.extent, reach - far), m)
 
 
+SLIVER = 0.25
+"""Share of its usual area below which what is seen of a thing does not tell where it is."""
 ALIGNED = 0.8
 """Share of an object's frames whose depth must be comparable over time before its trend is read."""
 
@@ -290,6 +292,10 @@ def _change(view: View, m: Motion, *, starting: bool) -> Table:
             margin.append(best)
             moments.append(sorted(when))
         else:
+            # While all but a sliver of it is covered, nobody knows its place: it may rest.
+            usual = float(np.median(t.area[i][t.seen[i]])) if t.seen[i].any() else 0.0
+            blind = [span(t, a, b) for a, b in runs(t.seen[i] & (t.area[i] < SLIVER * usual))]
+            possible |= max(blind, default=0.0) >= s.run_s / 2
             unsure = possible or not m.known[i] or bool(t.unsure[i].any())
             truth.append(0 if unsure and m.extent[i] > s.still_shift - m.slack[i] else -1)
             if not m.known[i]:

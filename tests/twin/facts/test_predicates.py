@@ -427,6 +427,15 @@ def test_starting_and_stopping() -> None:
     assert 12 <= f.value("starts_moving", (1,)).frames[1] <= 17
 
 
+def test_a_thing_that_is_all_but_covered_may_rest_there() -> None:
+    def covered(t: int) -> tuple[float, float]:
+        return (6, 20) if 10 <= t < 25 else (30, 30)
+
+    f = facts_of(Thing(1, centre=go(60, 120, 250, 120), size=covered), Thing(2, centre=go(60, 60, 250, 60)))
+    assert [truth(f, "starts_moving", i) for i in (1, 2)] == [U, F]
+    assert [truth(f, "stops_moving", i) for i in (1, 2)] == [U, F]
+
+
 def test_speed() -> None:
     f = facts_of(
         Thing(1, "car", centre=go(40, 60, 280, 60)),
