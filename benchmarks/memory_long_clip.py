@@ -1,8 +1,8 @@
 """Does the memory of `perceive` grow with the length of a clip?
 
 Perceives a synthetic clip and one that is ten times longer, each in a process of its own (decoder child
-included), and compares peak memory. Target: <= 1.3. The short clip is 10 s: decord's buffers fill over the
-first 200 frames, whatever comes after.
+included), and compares peak memory. Target: <= 1.3. The short clip is 10 s, so that the decoder's
+first buffers are full in both.
 
     python benchmarks/memory_long_clip.py [--config configs/smoke.yaml] [--frames 240] [--times 10] [--set
     A.B=V]
