@@ -136,7 +136,7 @@ def test_memory_does_not_grow_with_the_length_of_the_clip(tmp_path: Path) -> Non
         child_peak = int(next(line for line in status.splitlines() if "VmHWM" in line).split()[1]) * 1024
         return parent, child_peak
 
-    # decord reads ahead, the farther the busier the machine is: this guards our side, on a calm one.
+    # decord decodes some 1,100 frames ahead of a slow reader: this guards our side, with a fast one.
     short, long = peak(250), peak(2000)
     assert long[0] < 1.3 * short[0]
     assert long[1] - short[1] < (2000 - 250) * 320 * 240 * 3 / 4
