@@ -136,10 +136,10 @@ def test_memory_does_not_grow_with_the_length_of_the_clip(tmp_path: Path) -> Non
         child_peak = int(next(line for line in status.splitlines() if "VmHWM" in line).split()[1]) * 1024
         return parent, child_peak
 
-    # decord decodes some 1,100 frames ahead of a slow reader: this guards our side, with a fast one.
-    short, long = peak(250), peak(2000)
+    # decord decodes up to some 1,100 frames ahead of a slow reader, and a busy machine makes us one.
+    short, long = peak(250), peak(3000)
     assert long[0] < 1.3 * short[0]
-    assert long[1] - short[1] < (2000 - 250) * 320 * 240 * 3 / 4
+    assert long[1] - short[1] < 0.6 * (3000 - 250) * 320 * 240 * 3
     assert long[0] < 3 * 8 * 320 * 240 * 3
 
 
