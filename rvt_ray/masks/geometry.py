@@ -118,6 +118,14 @@ def resize(mask: Mask, height: int, width: int) -> Mask:
     return np.asarray(scaled).astype(np.bool_)
 
 
+def smooth_resize(mask: Mask, height: int, width: int) -> Mask:
+    """A coarse mask at another size, its outline smoothed rather than blocky; itself at its own size."""
+    if mask.shape == (height, width):
+        return mask
+    soft = cv2.GaussianBlur(mask.astype(np.float32), (3, 3), 0)
+    return np.asarray(cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5
+
+
 def _morph(operation: object, mask: Mask, radius: int) -> Mask:
     if radius < 0:
         raise ValueError(f"a radius is >= 0, not {radius}")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pydantic import Field
 
 from rvt_ray import backends
-from rvt_ray.perception.onnx import digest, locate
 from rvt_ray.perception.proposals import DetectedBox
-from rvt_ray.perception.segment.detector.yolox import ORIGIN, Yolox
+from rvt_ray.perception.segment.detector.yolox import Yolox, load
 from rvt_ray.records import ModelWeights
 from rvt_ray.video.frames import FrameArray
 
@@ -43,8 +40,8 @@ class YoloxBoxes:
 
     def __init__(self, options: BoxOptions | None = None) -> None:
         o = options or BoxOptions()
-        path, self._model = self._load(o)
-        self.name = f"yolox:{path.stem}@{digest(path)}"
+        self._model, model = self._load(o)
+        self.name = f"yolox:{model}"
         self.weights = (ModelWeights(part="segment", model=self.name, license=o.license),)
 
     @classmethod
@@ -63,6 +60,5 @@ class YoloxBoxes:
         ]
 
     @staticmethod
-    def _load(options: BoxOptions) -> tuple[Path, Yolox]:
-        path = locate(options.models, options.file, _WHAT, ORIGIN)
-        return path, Yolox(path, options.min_score, options.tiles, _WHAT)
+    def _load(options: BoxOptions) -> tuple[Yolox, str]:
+        return load(options.models, options.file, options.min_score, options.tiles, _WHAT)

@@ -137,7 +137,7 @@ def cut_out(
     if best is None:
         return None
     mask = np.zeros((height, width), np.bool_)
-    mask[window] = _enlarged(best.mask, bottom - top, right - left)
+    mask[window] = geometry.smooth_resize(best.mask, bottom - top, right - left)
     if taken is not None:
         mask &= ~taken
     return Cut(mask, best.fit) if mask.any() else None
@@ -296,11 +296,3 @@ def _clipped(box: Box, rows: int, columns: int) -> Box:
 def _iou(a: Mask, b: Mask) -> float:
     union = int((a | b).sum())
     return int((a & b).sum()) / union if union else 0.0
-
-
-def _enlarged(mask: Mask, height: int, width: int) -> Mask:
-    """A crop's mask at the frame's scale, its outline smoothed rather than blocky."""
-    if mask.shape == (height, width):
-        return mask
-    soft = cv2.GaussianBlur(mask.astype(np.float32), (3, 3), 0)
-    return np.asarray(cv2.resize(soft, (width, height), interpolation=cv2.INTER_LINEAR)) > 0.5

@@ -10,19 +10,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-import cv2
 import numpy as np
 import numpy.typing as npt
 
-from rvt_ray.masks import rle
+from rvt_ray.masks import geometry, rle
 from rvt_ray.perception.base import Segmentation, TrackDraft
-from rvt_ray.perception.onnx import digest, locate
 from rvt_ray.perception.segment.detector.follow import Follow
 from rvt_ray.perception.segment.detector.link import DetectionLinker
 from rvt_ray.perception.segment.detector.options import DetectorOptions
-from rvt_ray.perception.segment.detector.yolox import ORIGIN, Detector, Yolox
+from rvt_ray.perception.segment.detector.yolox import Detector, Yolox, load
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
 from rvt_ray.records import ClipRecord, ModelWeights
@@ -50,8 +47,7 @@ class DetectorSegmenter:
         self._options = options or DetectorOptions()
         self.weights: tuple[ModelWeights, ...]
         if detector is None:
-            path, detector = self._load(self._options)
-            model = f"{path.stem}@{digest(path)}"
+            detector, model = self._load(self._options)
             self.name = f"detector:{model}"
             self.weights = (ModelWeights(part="segment", model=model, license=self._options.license),)
         else:
@@ -60,9 +56,8 @@ class DetectorSegmenter:
         self._detector = detector
 
     @staticmethod
-    def _load(options: DetectorOptions) -> tuple[Path, Yolox]:
-        path = locate(options.models, options.file, _WHAT, ORIGIN)
-        return path, Yolox(path, options.min_score, options.tiles, _WHAT)
+    def _load(options: DetectorOptions) -> tuple[Yolox, str]:
+        return load(options.models, options.file, options.min_score, options.tiles, _WHAT)
 
     @classmethod
     def preflight(cls, options: DetectorOptions) -> None:
@@ -132,6 +127,5 @@ def enlarge(track: TrackDraft, small: tuple[int, int], large: tuple[int, int]) -
         if rle.area(text) == 0:
             texts.append(nothing)
             continue
-        soft = cv2.GaussianBlur(rle.decode(text, *small).astype(np.float32), (3, 3), 0)
-        texts.append(rle.encode(cv2.resize(soft, large[::-1], interpolation=cv2.INTER_LINEAR) > 0.5))
+        texts.append(rle.encode(geometry.smooth_resize(rle.decode(text, *small), *large)))
     return replace(track, rle=texts)

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from rvt_ray.perception.onnx import OnnxModel
+from rvt_ray.perception.onnx import OnnxModel, digest, locate
 from rvt_ray.perception.segment.detector.labels import COCO_80
 from rvt_ray.video.frames import FrameArray
 
@@ -128,6 +128,17 @@ class Yolox:
             for x, y, r, b, k, s in zip(x0, y0, x1, y1, classes, scores, strict=True)
             if r - x >= 2 and b - y >= 2
         ]
+
+
+def load(models: str | None, file: str, min_score: float, tiles: bool, what: str) -> tuple[Yolox, str]:
+    """The configured model, and what identifies its weights (`yolox_nano@0123456789abcdef`).
+
+    Raises:
+        MissingDependencyError: the weights are not on this machine.
+        ConfigError: as `Yolox`.
+    """
+    path = locate(models, file, what, ORIGIN)
+    return Yolox(path, min_score, tiles, what), f"{path.stem}@{digest(path)}"
 
 
 def grid(side: int) -> tuple[Floats, Floats]:

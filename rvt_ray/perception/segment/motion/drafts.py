@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
-from rvt_ray.masks import rle
+from rvt_ray.masks import geometry, rle
 from rvt_ray.perception.base import TrackDraft
 from rvt_ray.perception.segment.motion.passes import StoredSight, Tracks
 from rvt_ray.perception.segment.motion.shot import Shot
@@ -64,12 +64,10 @@ def draft(
 
 def _enlarge(text: str, shot: Shot, clip: ClipRecord) -> str:
     """A working-size mask at the clip's size, its outline smoothed rather than blocky."""
-    small = rle.decode(text, shot.height, shot.width)
-    if small.shape == (clip.height, clip.width):
+    if (shot.height, shot.width) == (clip.height, clip.width):
         return text
-    soft = cv2.GaussianBlur(small.astype(np.float32), (3, 3), 0)
-    large = cv2.resize(soft, (clip.width, clip.height), interpolation=cv2.INTER_LINEAR)
-    return rle.encode(large > 0.5)
+    small = rle.decode(text, shot.height, shot.width)
+    return rle.encode(geometry.smooth_resize(small, clip.height, clip.width))
 
 
 def _why_absent(frame: int, last_mask: str, others: Tracks, shot: Shot) -> Absence:
