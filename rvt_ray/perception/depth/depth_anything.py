@@ -18,6 +18,7 @@ from rvt_ray.backends import Options
 from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.llm import models
 from rvt_ray.perception.depth import checkpoints
+from rvt_ray.perception.device import choose
 from rvt_ray.records import ClipRecord, FailureCode
 from rvt_ray.video.frames import FrameArray, FrameStream
 
@@ -71,18 +72,9 @@ class DepthAnything:
         checkpoint = self.preflight(o)
         import torch
 
-        device = o.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        elif device.startswith("cuda") and not torch.cuda.is_available():
-            raise ConfigError(
-                f"{checkpoints.WHAT}.device: {device!r}, but torch {torch.__version__} sees no GPU; use "
-                "'auto' or 'cpu', or install a CUDA build (requirements/gpu.txt)"
-            )
-        on_gpu = device != "cpu"
-        dtype = o.dtype if o.dtype != "auto" else ("float16" if on_gpu else "float32")
+        device, dtype = choose(o.device, o.dtype, "float16", checkpoints.WHAT)
         self._device, self._dtype = torch.device(device), getattr(torch, dtype)
-        self._batch = o.frames_per_batch or (8 if on_gpu else 1)
+        self._batch = o.frames_per_batch or (1 if device == "cpu" else 8)
         self._model = _load(checkpoint, self._dtype).to(self._device)
         self._prepare = Preparation.of(checkpoint.preprocessing, o.input_side)
         self.kind = checkpoint.kind

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rvt_ray import backends
-from rvt_ray.errors import ConfigError
 from rvt_ray.perception.base import Segmentation
+from rvt_ray.perception.device import choose
 from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.perception.proposals import Detector
 from rvt_ray.perception.segment.sam2 import checkpoints
@@ -38,23 +38,12 @@ class Sam2Segmenter:
     def __init__(self, options: Sam2Options | None = None) -> None:
         self._options = options or Sam2Options()
         path = self.preflight(self._options)
-        import torch
-
         from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings
         from rvt_ray.perception.segment.sam2.network import Network
         from rvt_ray.perception.segment.sam2.passes import PassSettings
 
         o = self._options
-        device = o.device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        elif device.startswith("cuda") and not torch.cuda.is_available():
-            raise ConfigError(
-                f"perceive.segment.options.device: {device!r}, but torch {torch.__version__} sees no GPU; "
-                "use 'auto' or 'cpu', or install a CUDA build (requirements/gpu.txt)"
-            )
-        on_gpu = device != "cpu"
-        dtype = o.dtype if o.dtype != "auto" else ("bfloat16" if on_gpu else "float32")
+        device, dtype = choose(o.device, o.dtype, "bfloat16", "perceive.segment.options")
         model, variant = checkpoints.load(path, o.model, o.image_size, o.max_cond_frames)
         model_id = f"{checkpoints.catalogue_name(variant.name)}@{checkpoints.digest(path)}"
         self.name = f"sam2:{model_id}"
@@ -80,7 +69,7 @@ class Sam2Segmenter:
         )
         self.weights = (own, *getattr(self._detector, "weights", ()))
         self._passes = PassSettings(
-            frames_per_batch=o.frames_per_batch or (8 if on_gpu else 1),
+            frames_per_batch=o.frames_per_batch or (1 if device == "cpu" else 8),
             objects_per_batch=o.objects_per_batch,
             window=o.window,
             lost_frames=o.lost_frames,
