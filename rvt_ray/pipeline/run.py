@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,15 @@ from rvt_ray.config import Config
 from rvt_ray.config.settings import PoolSettings
 from rvt_ray.errors import ConfigError
 from rvt_ray.pipeline.attempts import sweep_markers
-from rvt_ray.pipeline.catalogue import Catalogue, Indexed, Ledgers, log_duplicates, read_index, read_sources
+from rvt_ray.pipeline.catalogue import (
+    Catalogue,
+    Clip,
+    Indexed,
+    Ledgers,
+    log_duplicates,
+    read_index,
+    read_sources,
+)
 from rvt_ray.pipeline.finalise import finalise_corpus
 from rvt_ray.pipeline.graph import run_graph
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
@@ -93,10 +101,7 @@ class Run:
     def perceive(self, catalogue: Catalogue) -> None:
         """Clips -> twins."""
         indexed = read_index(catalogue, self.ledgers.index)
-        rows = [
-            clip_row(clip, clip.perceive, indexed.kept[_video_of(clip.clip_id)]) for clip in indexed.clips
-        ]
-        self.run_stage(self.ledgers.perceive, rows)
+        self.run_stage(self.ledgers.perceive, _rows(indexed, lambda clip: clip.perceive))
 
     def caption(self, catalogue: Catalogue) -> None:
         """Twins -> twins with a model's opinions; nothing where no captioner asks one."""
@@ -105,24 +110,14 @@ class Run:
             return
         indexed = read_index(catalogue, self.ledgers.index)
         perceived = self.ledgers.perceive.scan()
-        rows = [
-            clip_row(clip, clip.perceive, indexed.kept[_video_of(clip.clip_id)])
-            for clip in indexed.clips
-            if perceived.get(clip.perceive) is Done.OK
-        ]
-        self.run_stage(ledger, rows)
+        self.run_stage(ledger, _rows(indexed, lambda clip: clip.perceive, perceived))
 
     def generate(self, catalogue: Catalogue) -> None:
         """Twins -> samples and rejects."""
         indexed = read_index(catalogue, self.ledgers.index)
         twins = self.ledgers.twins.scan()
-        rows = [
-            clip_row(clip, clip.generate, indexed.kept[_video_of(clip.clip_id)])
-            for clip in indexed.clips
-            if twins.get(clip.perceive) is Done.OK
-        ]
         self._tell_of_missing_twins(indexed, twins)
-        self.run_stage(self.ledgers.generate, rows)
+        self.run_stage(self.ledgers.generate, _rows(indexed, lambda clip: clip.generate, twins))
 
     def finalise(self, catalogue: Catalogue) -> None:
         """Staging -> shards and manifest."""
@@ -243,6 +238,15 @@ def finalise(config: Config, out: str | Path) -> Result:
     with storage.lock():
         storage.sweep(STAGING)
         return Result(manifest=finalise_corpus(storage, config, Catalogue.load(storage)))
+
+
+def _rows(indexed: Indexed, key: Callable[[Clip], str], twins: Mapping[str, Done] | None = None) -> list[Row]:
+    """A stage's rows, by its ledger's `key`; with `twins` (by perceive key) of the clips that have one."""
+    return [
+        clip_row(clip, key(clip), indexed.kept[_video_of(clip.clip_id)])
+        for clip in indexed.clips
+        if twins is None or twins.get(clip.perceive) is Done.OK
+    ]
 
 
 def _video_of(clip_id: str) -> str:
