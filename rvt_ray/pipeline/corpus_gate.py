@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,9 +23,11 @@ class CorpusGate:
     corpus, never from the order in which they are read.
 
     Args:
-        tables: the staged rows of every clip, read one by one; only ids and queries are held.
+        tables: `COLUMNS` of the staged rows of every clip, read one by one; only ids and queries are held.
         settings: switched off with gate `form`.
     """
+
+    COLUMNS: ClassVar[list[str]] = ["sample_id", "query", "gate"]
 
     def __init__(self, tables: Iterable[pa.Table], settings: GateSettings) -> None:
         self._excess: dict[str, str] = {}

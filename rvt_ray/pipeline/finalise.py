@@ -156,7 +156,9 @@ def _refuse_unfinished(what: str, count: int, command: str) -> None:
 
 def _write(staged: _Staged, seen: _Seen, scratch: Path, config: Config) -> dict[str, list[Shard]]:
     read = staged.ledgers.generate.read
-    gate = CorpusGate((read(clip.generate) for clip in staged.asked), config.generate.gates)
+    gate = CorpusGate(
+        (read(clip.generate, CorpusGate.COLUMNS) for clip in staged.asked), config.generate.gates
+    )
     streams: dict[str, Iterator[pa.Table]] = {
         "clips": _clips(staged),
         "twins": _twins(staged, seen),

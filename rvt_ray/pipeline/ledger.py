@@ -88,14 +88,14 @@ class Ledger:
         """Stage a failure."""
         self.storage.write(self.name(key, Done.FAILED), _encode(Failure.to_table([failure]), meta))
 
-    def read(self, key: str) -> pa.Table:
-        """The rows of a successful key, under the stage's schema.
+    def read(self, key: str, columns: list[str] | None = None) -> pa.Table:
+        """The rows of a successful key, under the stage's schema; only some columns where they are named.
 
         Raises:
             FileNotFoundError: the key has no success.
         """
         data = self.storage.read(self.name(key, Done.OK))
-        return pq.read_table(pa.BufferReader(data), schema=STAGED_SCHEMA[self.stage])
+        return pq.read_table(pa.BufferReader(data), columns=columns, schema=STAGED_SCHEMA[self.stage])
 
     def read_failure(self, key: str) -> Failure:
         """The failure of a key.
