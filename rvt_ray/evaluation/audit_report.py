@@ -8,17 +8,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rvt_ray.errors import ConfigError
-from rvt_ray.records import Task
+from rvt_ray.records import AuditWord, Task
 
 CORRECT, DISPUTED = "correct", "disputed"
 _Z = 1.959963984540054  # 95 %
-
-VerdictName = Literal["correct", "wrong", "ambiguous", "ungrammatical", "leaks"]
 
 
 class AuditVerdict(BaseModel):
@@ -32,7 +30,7 @@ class AuditVerdict(BaseModel):
     task: Task
     level: int = Field(ge=1, le=4)
     rater: str = Field(min_length=1)
-    verdict: VerdictName
+    verdict: AuditWord
     note: str = ""
     saw_truth: bool = False
 

@@ -10,17 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from rvt_ray.corpus import Corpus, CorpusError
 from rvt_ray.gallery import clip_page
 from rvt_ray.gallery.clip_page import Album, FrameOpener, MaskBook, Picture
 from rvt_ray.gallery.write import ASSETS, TEMPLATES, clip_opener, file_stem, page_environment
-from rvt_ray.records import ClipRecord, Sample
+from rvt_ray.records import AuditWord, ClipRecord, Sample
 
 log = logging.getLogger(__name__)
 
 AUDIT_ASSETS = (*ASSETS, "audit.js", "audit.css")
-VERDICTS = ("correct", "wrong", "ambiguous", "ungrammatical", "leaks")
 KEY_FRAMES = 4
 
 
@@ -109,7 +109,7 @@ def write_audit(
     page.write_text(
         page_environment()
         .get_template("audit.html.j2")
-        .render(name=Path(out).resolve().name, items=items, verdicts=VERDICTS, key=key, seed=seed),
+        .render(name=Path(out).resolve().name, items=items, verdicts=get_args(AuditWord), key=key, seed=seed),
         encoding="utf-8",
     )
     log.info("audit: %d samples of %d clips, page at %s", len(items), len(clips), page)

@@ -5,6 +5,7 @@ from rvt_ray.records.clip import ClipRecord, clip_id
 from rvt_ray.records.enums import (
     BUILD_STAGES,
     Absence,
+    AuditWord,
     CameraMotion,
     Category,
     DepthKind,
@@ -56,6 +57,7 @@ __all__ = [
     "TABLES",
     "Absence",
     "Attribute",
+    "AuditWord",
     "Box",
     "CameraMotion",
     "CameraStep",

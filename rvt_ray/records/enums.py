@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 
 class Task(StrEnum):
@@ -136,3 +137,7 @@ class FailureCode(StrEnum):
     WORKER_DIED = "worker_died"  # the clip killed its worker on every attempt
     LLM_ERROR = "llm_error"
     INTERNAL = "internal"
+
+
+AuditWord = Literal["correct", "wrong", "ambiguous", "ungrammatical", "leaks"]
+"""What a person says of a sample on the audit page."""
