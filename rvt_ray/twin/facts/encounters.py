@@ -47,17 +47,19 @@ def _order(view: View, *, first: bool) -> Table:
 
 
 def faster(view: View, m: Motion) -> Table:
-    """Mean speeds differ by `speed_ratio`, the faster one above `move_speed`. The border hides motion: what
-    it cuts at times may be faster than it looks, and is never the slower one for sure."""
+    """The least that the mean speed of one can be is `speed_ratio` times the most that the other's can be,
+    and above `move_speed`. The border hides motion: what it cuts at times may be faster than it looks, and is
+    never the slower one for sure."""
     s = view.settings
     # What rests still has a jitter: below the floor speeds are all the same.
-    pace = np.maximum(m.speed, s.still_speed)
-    ratio = np.log(pace[:, None] / pace[None, :])
+    most, least = np.maximum(m.speed, s.still_speed), np.maximum(m.least_speed, s.still_speed)
+    surely = np.log(least[:, None] / most[None, :])
+    at_best = np.log(most[:, None] / least[None, :])
     high = float(np.log(s.speed_ratio))
     known = m.known[:, None] & m.known[None, :] & (m.slack <= s.still_shift)[:, None]
-    quick = (m.speed >= s.move_speed)[:, None]
-    true = (ratio >= high) & quick & known & m.shown[None, :]
-    table = decided(true, (ratio <= 0) & known & m.shown[:, None], ratio - high, -ratio)
+    quick = (m.least_speed >= s.move_speed)[:, None]
+    true = (surely >= high) & quick & known & m.shown[None, :]
+    table = decided(true, (at_best <= 0) & known & m.shown[:, None], surely - high, -at_best)
     return _pair_moments(m, table)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MIN_SEEN = 4
 STEADY = 0.75
-"""Least share of its largest visible size that a thing cut by the border keeps if its place can be told."""
+"""Least share of its visible size that a thing in part cut or covered keeps if its place can be told."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class Motion:
         net_x, net_y: displacement from its first to its last moments.
         edges_x, edges_y: (instances, 2) the same for its box's left/right and top/bottom edges; a cut edge
             (at the frame's border) holds NaN. An occluder that slides over a thing moves one edge only.
-        speed: mean speed, diagonals per second.
+        speed: mean speed, diagonals per second, along all that its measured place does: jitter and what
+            hides it make it too large, hardly ever too small.
+        least_speed: the same along what surely was motion: without the sights on which something covers it
+            for a while, and in strides of `still_shift`.
         first, last: first and last placed frame; -1 for none.
         x, y: (instances, frames) smoothed position; NaN where not placed.
         velocity_x, velocity_y: (instances, frames) diagonals per second, NaN where not placed.
@@ -55,6 +58,7 @@ class Motion:
     edges_x: Floats
     edges_y: Floats
     speed: Floats
+    least_speed: Floats
     first: npt.NDArray[np.int64]
     last: npt.NDArray[np.int64]
     x: Floats
@@ -87,6 +91,29 @@ def smooth(values: Floats, pts: Floats, seconds: float) -> Floats:
 def rise(values: Floats) -> float:
     """The largest increase from any moment to any later one, >= 0."""
     return float((values - np.minimum.accumulate(values)).max())
+
+
+def strides(x: Floats, y: Floats, length: float) -> float:
+    """How long a path is for a walker whose every stride is at least so long, from the path's first place to
+    its next that is that far away, and at last to its end. What stays within a stride is no way at all: a
+    flapping wing moves a centroid to and fro on every frame, and the sum of that has no end."""
+    total, start = 0.0, 0
+    while True:
+        away = np.hypot(x[start:] - x[start], y[start:] - y[start])
+        far = away >= length
+        step = int(far.argmax())
+        if not far[step]:
+            return total + float(away[-1])
+        total, start = total + float(away[step]), start + step
+
+
+def steady(area: Floats) -> Bools:
+    """Where, of the sights of one thing in order, it is not covered for a while: it shows `STEADY` of the
+    area that it shows both at some sight before and at some sight after."""
+    before = np.maximum.accumulate(area)
+    after = np.maximum.accumulate(area[::-1])[::-1]
+    found: Bools = area >= STEADY * np.minimum(before, after)
+    return found
 
 
 def ends(values: Floats, at: npt.NDArray[np.int64] | slice = slice(None)) -> tuple[float, float]:
@@ -132,7 +159,7 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings, placed: Bools) -
     """Measure every instance of a twin on the frames of `placed`."""
     n, frames = tracks.seen.shape
     unit = tracks.diagonal
-    numbers = {name: np.zeros(n) for name in ("slack", "left", "right", "up", "down", "speed")}
+    numbers = {name: np.zeros(n) for name in ("slack", "left", "right", "up", "down", "speed", "least_speed")}
     net = np.full((n, 2), np.nan)
     edges = np.full((n, 4), np.nan)
     known = np.zeros(n, bool)
@@ -164,9 +191,15 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings, placed: Bools) -
         for k, line in enumerate(lines):
             start, stop = ends(line[i], at)
             edges[i, k] = np.nan if cut[k][i, at].any() else stop - start
-        path = float(np.hypot(np.diff(px), np.diff(py)).sum())
-        numbers["speed"][i] = path / max(float(pts[-1] - pts[0]), 1e-9)
         vx[i, at], vy[i, at] = np.gradient(px, pts), np.gradient(py, pts)
+        path = float(np.hypot(np.diff(px), np.diff(py)).sum())
+        seconds = max(float(pts[-1] - pts[0]), 1e-9)
+        numbers["speed"][i] = path / seconds
+        kept = steady(tracks.area[i, at])
+        if not kept.all():
+            px = smooth(tracks.sx[i, at[kept]] / unit, pts[kept], settings.smooth_s)
+            py = smooth(tracks.sy[i, at[kept]] / unit, pts[kept], settings.smooth_s)
+        numbers["least_speed"][i] = min(strides(px, py, settings.still_shift), path) / seconds
     return Motion(
         placed=placed,
         shown=(placed == tracks.seen).all(axis=1),

@@ -9,6 +9,7 @@ from rvt_ray.config.settings import FactSettings
 from rvt_ray.records import Absence, DigitalTwin
 from rvt_ray.twin.facts import CATALOGUE, EXTREMES, REGIONS, Facts
 from tests.twin.facts.definitions import Definitions
+from tests.twin.facts.definitions_speed import Speeds
 from tests.twin.facts.worlds import random_twin
 
 SCOPES = ("throughout", "start", "end", "some_time")
@@ -94,6 +95,25 @@ def test_order_and_hiding_are_as_defined(seed: int) -> None:
         for b, j in enumerate(facts.ids):
             if a != b:
                 assert before[a, b] == definitions.appears_before(i, j), (i, j)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_speeds_are_as_defined(seed: int) -> None:
+    twin = spoilt(seed)
+    # Masks that flicker, so that there is something to leave out.
+    rng = np.random.default_rng(seed)
+    for instance in twin.instances:
+        track = instance.track
+        for t in range(twin.num_frames):
+            if track.visible[t] and rng.random() < 0.2:
+                track.area[t] *= rng.uniform(0.2, 1.0)
+                track.centroid_x[t] += rng.uniform(-12, 12)
+    facts, definitions = Facts(twin, FactSettings()), Speeds(Definitions(twin, FactSettings()))
+    truth = facts.table("faster").truth
+    for a, i in enumerate(facts.ids):
+        for b, j in enumerate(facts.ids):
+            if a != b:
+                assert truth[a, b] == definitions.faster(i, j), (i, j)
 
 
 def every_table(facts: Facts):

@@ -574,3 +574,23 @@ def test_a_thing_that_is_cut_alike_all_along_is_as_good_as_what_is_seen_of_it() 
     f = facts_of(rests, Thing(2, centre=go(100, 100, 200, 100)))
     assert truth(f, "still", 1) is T
     assert truth(f, "approaches", 1, 2) is F
+
+
+def test_wings_that_beat_and_a_post_that_is_passed_make_nothing_fast() -> None:
+    # Both birds go at the same pace. The second one's wings move its centroid on every frame, and a post
+    # leaves at first its one side, then its other side to be seen: its path is long, its way is not.
+    def behind_a_post(t: int) -> tuple[float, float]:
+        x = 60.0 + 2 * t
+        return (x + {14: -14.0, 15: -18.0, 16: 18.0, 17: 14.0}.get(t, 0.0), 60.0 + 4 * (t % 3 - 1))
+
+    def width(t: int) -> tuple[float, float]:
+        return ({14: 12.0, 15: 4.0, 16: 4.0, 17: 12.0}.get(t, 40.0), 30.0)
+
+    flaps = Thing(2, "bird", centre=behind_a_post, size=width)
+    f = facts_of(Thing(1, "bird", centre=go(60, 180, 118, 180)), flaps)
+    assert truth(f, "slower", 1, 2) is not T
+    assert truth(f, "slowest", 1, value="bird") is not T
+    assert truth(f, "slower", 2, 1) is not T
+    # What is surely fast is faster than it all the same.
+    f = facts_of(Thing(1, "bird", centre=go(20, 180, 300, 180)), flaps)
+    assert truth(f, "faster", 1, 2) is T
