@@ -54,8 +54,10 @@ class IndexSettings(Settings):
     """Video -> clips.
 
     Attributes:
-        decoder: `auto` is decord, verified, with PyAV as the recorded fallback; `decord`, `pyav`, or a dotted
-            path.
+        decoder: `auto` is decord, verified, with PyAV for large videos and as the recorded fallback;
+            `decord`, `pyav`, or a dotted path.
+        decord_max_mib: `auto` gives decord only videos whose decoded frames take at most this together: it
+            may hold all of them, since it decodes ahead of its reader without a bound.
         max_side: frames are scaled down so that the longer side is at most this; null keeps the size.
         max_clip_s, max_clip_frames: a longer shot is cut into equal pieces within both bounds.
         min_clip_frames: shorter shots are still clips (a one-frame video is a clip), but pieces of a shot
@@ -65,6 +67,7 @@ class IndexSettings(Settings):
     """
 
     decoder: str = "auto"
+    decord_max_mib: int = Field(default=128, ge=0)
     max_side: int | None = Field(default=None, ge=16)
     max_clip_s: float = Field(default=12.0, gt=0)
     max_clip_frames: int = Field(default=400, ge=1)
@@ -184,13 +187,14 @@ class LlmSettings(Settings):
     """Who words the queries. `template` needs no model.
 
     `style`: `free` gives the model the clue and lets it find its own words; `rewrite` gives it a template
-    sentence to put into other words, which is all that a very small model can do.
+    sentence to put into other words; `guided` lets it choose its words, but only among sentences that
+    say the program, which is all that a very small model can do well. `guided` sets its own token limit.
     """
 
     backend: str = "template"
     options: dict[str, object] = Field(default_factory=dict)
     cache: str | None = Field(default=None, description="folder of the reply cache; null: no cache")
-    style: Literal["free", "rewrite"] = "free"
+    style: Literal["free", "rewrite", "guided"] = "free"
     max_tries: int = Field(default=2, ge=1)
     temperature: float = Field(default=0.7, ge=0)
     max_tokens: int = Field(default=200, ge=16)

@@ -135,7 +135,7 @@ def _index_local(item: SourceItem, path: str, settings: IndexSettings) -> list[C
 def _decode(
     path: str, seen: VideoProbe, settings: IndexSettings, frames: bool
 ) -> tuple[Scan, set[VideoFlag]]:
-    """The full pass: with `auto` decord first, then PyAV where decord fails or can't be verified."""
+    """The full pass: with `auto` decord for small videos, PyAV for others and where decord fails."""
     if frames or settings.decoder != "auto":
         name = "images" if frames else settings.decoder
         scan = _scan(path, seen, settings, name)
@@ -145,6 +145,8 @@ def _decode(
                 f"{path}: {name} cannot be trusted with it: {'; '.join(scan.doubts)}. Use index.decoder=auto",
             )
         return scan, set()
+    if not _small_enough_for_decord(seen, seen.frames_estimate, settings):
+        return _scan(path, seen, settings, "pyav"), set()
     first: Scan | None = None
     why = "the file is cut short, on which decord may hang" if seen.missing_bytes else ""
     if not why:
@@ -153,9 +155,13 @@ def _decode(
             why = "; ".join(first.doubts)
         except ClipError as error:
             why = error.message
-    if first is not None and not why and not first.identical:
+    larger = first is not None and not _small_enough_for_decord(seen, len(first.pts_s), settings)
+    if first is not None and not why and not first.identical and not larger:
         return first, set()
     second = _scan(path, seen, settings, "pyav")
+    if larger and not why:
+        # The header claimed fewer frames than there are.
+        return second, set()
     if first is not None and not why:
         # decord repeats frames that it cannot decode. It is right only if the film itself stands still there.
         if first.identical == second.identical and len(first.pts_s) == len(second.pts_s):
@@ -163,6 +169,17 @@ def _decode(
         why = f"{len(first.identical)} repeated frames"
     log.info("%s: decoded by PyAV, not decord: %s", path, why)
     return second, {VideoFlag.DECODER_FALLBACK}
+
+
+def _small_enough_for_decord(seen: VideoProbe, frames: int | None, settings: IndexSettings) -> bool:
+    """May decord hold all frames at once?
+
+    It pushes packets as fast as it can read them for as long as no frame has come out, and then decodes them
+    all, however slowly its reader takes them: 10 to 1,000 frames ahead, more on a busy machine.
+    """
+    if frames is None:
+        return False
+    return frames * seen.coded_width * seen.coded_height * 3 <= settings.decord_max_mib * 2**20
 
 
 def _scan(path: str, seen: VideoProbe, settings: IndexSettings, decoder: str) -> Scan:

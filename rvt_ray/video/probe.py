@@ -73,6 +73,15 @@ class VideoProbe:
         """A high-dynamic-range transfer function."""
         return self.transfer != "sdr"
 
+    @property
+    def frames_estimate(self) -> int | None:
+        """How many frames the header speaks of, if it speaks of any."""
+        if self.header_frames is not None:
+            return self.header_frames
+        if self.duration_s is None or self.fps is None:
+            return None
+        return round(self.duration_s * self.fps)
+
     def upright_size(self, max_side: int | None = None) -> tuple[int, int]:
         """(width, height) of the upright frame with square pixels, longer side at most `max_side`.
 
