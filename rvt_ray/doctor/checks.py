@@ -146,15 +146,14 @@ def onnx_models() -> Iterator[Check]:
     """The small models of the CPU tier, under their default names, tried as the preflight tries them."""
     try:
         from rvt_ray.perception.depth.onnx import OnnxDepth, OnnxDepthOptions
+        from rvt_ray.perception.detect.yolox import Yolox, YoloxOptions
         from rvt_ray.perception.onnx import models_folder
-        from rvt_ray.perception.segment.detector import DetectorSegmenter
-        from rvt_ray.perception.segment.detector.options import DetectorOptions
     except ImportError as error:  # cv2 is not there, or broken
         yield Check("CPU-tier models", Status.MISSING, str(error), _INSTALL)
         return
-    detector, depth = DetectorOptions(), OnnxDepthOptions()
+    detector, depth = YoloxOptions(), OnnxDepthOptions()
     looks: list[tuple[str, str, Callable[[], None]]] = [
-        ("model detector", detector.file, lambda: DetectorSegmenter.preflight(detector)),
+        ("model detector", detector.file, lambda: Yolox.preflight(detector)),
         ("model onnx depth", depth.file, lambda: OnnxDepth.preflight(depth)),
     ]
     for name, file, look in looks:

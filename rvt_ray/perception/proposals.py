@@ -10,39 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.perception.base import TrackDraft
-from rvt_ray.video.frames import FrameArray
-
-
-@dataclass(frozen=True)
-class DetectedBox:
-    """What a detector says of a frame, one object each.
-
-    Attributes:
-        label: the detector's word for it.
-        score: 0..1.
-        xyxy: left, top, right, bottom in pixels of the frame, right and bottom exclusive; inside the frame.
-    """
-
-    label: str
-    score: float
-    xyxy: tuple[float, float, float, float]
-
-
-class Detector(Protocol):
-    """Frame -> boxes.
-
-    Built like every backend (`rvt_ray.backends`); may have a classmethod `preflight(options)`.
-    """
-
-    name: str
-
-    def detect(self, frame: FrameArray) -> list[DetectedBox]:
-        """The boxes of one frame, best first, duplicates removed.
-
-        Args:
-            frame: uint8 RGB, shape (height, width, 3).
-        """
-        ...
 
 
 @dataclass(frozen=True)

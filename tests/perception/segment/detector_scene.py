@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from rvt_ray.masks import geometry
 from rvt_ray.masks.rle import Mask
-from rvt_ray.perception.segment.detector.yolox import Detection
+from rvt_ray.perception.detect import Detection
 from rvt_ray.records import ClipRecord
 from rvt_ray.video.frames import ArrayFrames, FrameArray
 from tests.twin.helpers import make_clip
@@ -73,6 +73,8 @@ class OracleDetector:
         phantom: frame -> a box of nothing that it reports there.
         names: (actor, frame) -> a wrong name.
     """
+
+    name = "oracle"
 
     def __init__(
         self,

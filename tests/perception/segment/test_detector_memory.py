@@ -13,12 +13,14 @@ import cv2
 import numpy as np
 from rvt_ray.perception.segment.detector import DetectorSegmenter
 from rvt_ray.perception.segment.detector.options import DetectorOptions
-from rvt_ray.perception.segment.detector.yolox import Detection
+from rvt_ray.perception.detect import Detection
 from tests.perception.memory import RED, measure
 
 cv2.setNumThreads(1)
 
 class Red:
+    name = "red"
+
     def detect(self, frame):
         columns = np.flatnonzero((frame[55] == RED).all(axis=1))
         return [Detection(float(columns[0]), 40.0, 25.0, 30.0, "cup", 0.9)]

@@ -10,14 +10,15 @@ import cv2
 import numpy as np
 import pytest
 
+from rvt_ray.backends import BackendSpec
 from rvt_ray.config import Config
 from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.masks import rle
 from rvt_ray.perception.base import Segmentation, TrackDraft
+from rvt_ray.perception.detect import Detection
 from rvt_ray.perception.segment.detector import DetectorSegmenter
 from rvt_ray.perception.segment.detector.options import DetectorOptions
 from rvt_ray.perception.segment.detector.segmenter import choose_looks
-from rvt_ray.perception.segment.detector.yolox import Detection
 from rvt_ray.pipeline.preflight import check_perception
 from rvt_ray.records import Absence
 from rvt_ray.video.frames import ArrayFrames
@@ -161,7 +162,8 @@ def test_no_gap_between_looks_is_longer_than_asked_for() -> None:
 
 
 def settings(folder: Path, **options: object) -> Config:
-    spec = {"backend": "detector", "options": {"models": str(folder), **options}}
+    detector = {"backend": "yolox", "options": {"models": str(folder), **options}}
+    spec = {"backend": "detector", "options": {"detector": detector}}
     return Config.model_validate({"perceive": {"segment": spec}})
 
 
@@ -209,7 +211,8 @@ def test_the_woman_and_the_dog_are_found_and_keep_their_ids() -> None:
     while len(images) < 40 and (got := capture.read())[0]:
         images.append(np.asarray(cv2.resize(got[1], (480, 270), interpolation=cv2.INTER_AREA))[:, :, ::-1])
     frames = ArrayFrames(np.ascontiguousarray(images), np.arange(len(images)) / 29.97)
-    segmenter = DetectorSegmenter(DetectorOptions(models=str(folder), tiles=False, plate_samples=9))
+    yolox = BackendSpec(backend="yolox", options={"models": str(folder), "tiles": False})
+    segmenter = DetectorSegmenter(DetectorOptions(detector=yolox, plate_samples=9))
     assert segmenter.name.startswith("detector:yolox_nano@")
     assert segmenter.weights[0].license == "Apache-2.0"
     clip = make_clip(len(images), 480, 270, pts=frames.pts_s.tolist())

@@ -13,13 +13,13 @@ import numpy.typing as npt
 from rvt_ray.masks import geometry, rle
 from rvt_ray.masks.matching import match
 from rvt_ray.masks.rle import Box, Mask
+from rvt_ray.perception.detect import Detector
 from rvt_ray.perception.linking.looks import Colours, alike, colours
 from rvt_ray.perception.proposals import Linker, Proposal, Sight
 from rvt_ray.perception.segment.detector.carry import Carrier, Masks, agreement, blend
 from rvt_ray.perception.segment.detector.cutout import CROSS, Cut, box_iou, cut_out, tidy
 from rvt_ray.perception.segment.detector.life import BoxedProposal
 from rvt_ray.perception.segment.detector.tangles import covered_share
-from rvt_ray.perception.segment.detector.yolox import Detector
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
 from rvt_ray.video.frames import FrameArray

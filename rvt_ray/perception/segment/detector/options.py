@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rvt_ray.backends import Options
+from rvt_ray.backends import BackendSpec, Options
 
 
 class DetectorOptions(Options):
     """Attributes:
-    models: folder that holds the detector; null: `$RVT_RAY_MODELS`, else `models` below the weights cache.
-    file: the detector in it, an official YOLOX export to ONNX (any size, COCO-80 classes).
-    license: of the weights; stands in every twin.
-    tiles: look at overlapping square tiles of the picture as well as at the whole: finds small things, costs
-        three times the time on a 16:9 frame.
+    detector: what finds the boxes: `backend` (`yolox`, or a class like `rvt_ray.perception.detect.Detector`),
+        `options`.
     look_interval_s: time between two looks of the detector; key frames are looked at in any case.
     working_side: longer side, pixels, that masks are cut out and carried at.
     plate_samples: frames that the clean plate is made of, which tells what moves from what is behind it.
-    min_score: boxes scored below are not looked at.
     birth_score: least score of a box that can become a new candidate.
     confirm_score: a candidate becomes a track when its best box has this score ...
     confirm_looks: ... and it was found on so many looks (or on all, where the clip has fewer).
@@ -27,14 +23,10 @@ class DetectorOptions(Options):
     max_objects: candidates that are followed at a time.
     """
 
-    models: str | None = None
-    file: str = "yolox_nano.onnx"
-    license: str = "Apache-2.0"
-    tiles: bool = True
+    detector: BackendSpec = BackendSpec(backend="yolox")
     look_interval_s: float = Field(default=0.2, gt=0)
     working_side: int = Field(default=384, ge=96)
     plate_samples: int = Field(default=25, ge=5)
-    min_score: float = Field(default=0.2, gt=0, lt=1)
     birth_score: float = Field(default=0.3, gt=0, lt=1)
     confirm_score: float = Field(default=0.5, gt=0, lt=1)
     confirm_looks: int = Field(default=3, ge=1)

@@ -1,4 +1,4 @@
-"""The `detector` segmenter: boxes of an ONNX detector, cut out by GrabCut, carried by optical flow.
+"""The `detector` segmenter: boxes of a detector, cut out by GrabCut, carried by optical flow.
 
 The clip is read once into small frames on disk, from which camera path and clean plates are made (as the
 `motion` segmenter does), and once more for the detector. Memory does not grow with the clip but by run-length
@@ -15,19 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.masks import geometry, rle
+from rvt_ray.perception import detect
 from rvt_ray.perception.base import Segmentation, TrackDraft
 from rvt_ray.perception.segment.detector.follow import Follow
 from rvt_ray.perception.segment.detector.link import DetectionLinker
 from rvt_ray.perception.segment.detector.options import DetectorOptions
-from rvt_ray.perception.segment.detector.yolox import Detector, Yolox, load
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
 from rvt_ray.records import ClipRecord, ModelWeights
 from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
-
-_WHAT = "perceive.segment.options"
 
 
 class DetectorSegmenter:
@@ -37,36 +35,28 @@ class DetectorSegmenter:
         detector: another detector than the configured one; needs no weights then.
 
     Raises:
-        MissingDependencyError: the weights are not on this machine.
-        ConfigError: the weights are corrupt, or not a YOLOX model.
+        MissingDependencyError: the detector's weights are not on this machine.
+        ConfigError: they are corrupt, or there is no such detector.
     """
 
     Options = DetectorOptions
 
-    def __init__(self, options: DetectorOptions | None = None, detector: Detector | None = None) -> None:
+    def __init__(
+        self, options: DetectorOptions | None = None, detector: detect.Detector | None = None
+    ) -> None:
         self._options = options or DetectorOptions()
-        self.weights: tuple[ModelWeights, ...]
-        if detector is None:
-            detector, model = self._load(self._options)
-            self.name = f"detector:{model}"
-            self.weights = (ModelWeights(part="segment", model=model, license=self._options.license),)
-        else:
-            self.name = f"detector:{type(detector).__name__}"
-            self.weights = ()
-        self._detector = detector
-
-    @staticmethod
-    def _load(options: DetectorOptions) -> tuple[Yolox, str]:
-        return load(options.models, options.file, options.min_score, options.tiles, _WHAT)
+        self._detector = detector or detect.build(self._options.detector)
+        self.name = f"detector:{self._detector.name}"
+        self.weights: tuple[ModelWeights, ...] = tuple(getattr(self._detector, "weights", ()))
 
     @classmethod
     def preflight(cls, options: DetectorOptions) -> None:
-        """Whether the weights are there and run; they are small, so they are tried.
+        """Whether there is a detector, and its weights are there and run.
 
         Raises:
             MissingDependencyError, ConfigError: as the constructor.
         """
-        cls._load(options)
+        detect.preflight(options.detector)
 
     def segment(self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]) -> Segmentation:
         """See `rvt_ray.perception.base.Segmenter`."""

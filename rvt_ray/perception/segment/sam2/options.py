@@ -29,7 +29,8 @@ class Sam2Options(Options):
         window: frames that are decoded at a time.
         max_cond_frames: prompted frames that a frame attends to, at most.
         detector: look for objects with a detector's boxes, labels come along: `backend` (`yolox`,
-            or a class like `rvt_ray.perception.proposals.Detector`), `options`. Null: with a grid of points.
+            or a class like `rvt_ray.perception.detect.Detector`), `options`. Null: with a grid of points.
+        min_box_score: boxes scored below are not asked about: what is found once is a track here already.
         points_per_side: of that grid.
         min_quality, min_stability: least predicted IoU and stability of a mask that counts.
         min_area_share, max_area_share: of the frame; masks outside are noise, or the background.
@@ -54,6 +55,7 @@ class Sam2Options(Options):
     window: int = Field(default=16, ge=1)
     max_cond_frames: int = Field(default=4, ge=2)
     detector: BackendSpec | None = None
+    min_box_score: float = Field(default=0.3, ge=0, le=1)
     points_per_side: int = Field(default=32, ge=1, le=128)
     min_quality: float = Field(default=0.8, ge=0, le=1)
     min_stability: float = Field(default=0.92, ge=0, le=1)

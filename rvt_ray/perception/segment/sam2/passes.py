@@ -15,8 +15,9 @@ import numpy.typing as npt
 from rvt_ray.masks import clean as cleaning
 from rvt_ray.masks import geometry, rle
 from rvt_ray.masks.rle import Mask
+from rvt_ray.perception.detect import Detection, Detector
 from rvt_ray.perception.linking.looks import colours_of
-from rvt_ray.perception.proposals import DetectedBox, Detector, Linker, Proposal, Sight
+from rvt_ray.perception.proposals import Linker, Proposal, Sight
 from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks
 from rvt_ray.perception.segment.sam2.engine import Propagator, Tracked
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
@@ -37,6 +38,7 @@ class PassSettings:
     lost_frames: int
     min_fragment_share: float
     max_hole_share: float
+    min_box_score: float = 0.0
 
 
 class Passes:
@@ -59,13 +61,16 @@ class Passes:
                 lists = automatic.find(features, height, width)
             else:
                 lists = [
-                    _in_boxes(automatic, one, detector.detect(frame), height, width)
+                    _in_boxes(automatic, one, self._sure(detector.detect(frame)), height, width)
                     for one, (_, frame) in zip(features, batch, strict=True)
                 ]
             for (index, frame), proposals in zip(batch, lists, strict=True):
                 looks = colours_of(frame, [p.rle for p in proposals])
                 found[index] = [replace(p, colours=look) for p, look in zip(proposals, looks, strict=True)]
         return found
+
+    def _sure(self, detected: Sequence[Detection]) -> list[Detection]:
+        return [d for d in detected if d.score >= self._settings.min_box_score]
 
     def forward(self, linker: Linker, proposals: Mapping[int, Sequence[Proposal]]) -> tuple[Sights, Starts]:
         """Follow every track from its birth to the clip's end, linking on key frames."""
@@ -195,12 +200,15 @@ Starts = dict[int, dict[int, Proposal]]
 def _in_boxes(
     automatic: AutomaticMasks,
     features: FrameFeatures,
-    detected: Sequence[DetectedBox],
+    detected: Sequence[Detection],
     height: int,
     width: int,
 ) -> list[Proposal]:
-    boxes = [(d.xyxy[0], d.xyxy[1], d.xyxy[2] - d.xyxy[0], d.xyxy[3] - d.xyxy[1]) for d in detected]
-    labels, scores = [d.label for d in detected], [d.score for d in detected]
+    boxes, labels, scores = (
+        [d.box for d in detected],
+        [d.label for d in detected],
+        [d.score for d in detected],
+    )
     return automatic.from_boxes(features, boxes, labels, scores, height, width)
 
 

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from rvt_ray import backends
+from rvt_ray.perception import detect
 from rvt_ray.perception.base import Segmentation
 from rvt_ray.perception.device import choose
 from rvt_ray.perception.linking import LinkSettings, TrackLinker
-from rvt_ray.perception.proposals import Detector
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.options import Sam2Options
 from rvt_ray.records import ClipRecord, ModelWeights
@@ -18,11 +17,7 @@ from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
 
-DETECTORS = {"yolox": "rvt_ray.perception.segment.detector.boxes:YoloxBoxes"}
-"""Short names for `perceive.segment.options.detector.backend`."""
-
 _LICENSE = "Apache-2.0"  # of the released SAM 2.1 weights
-_DETECTOR = "perceive.segment.options.detector"
 
 
 class Sam2Segmenter:
@@ -59,9 +54,9 @@ class Sam2Segmenter:
             same_iou=o.same_iou,
         )
         self._automatic = AutomaticMasks(self._network, grid, o.prompts_per_batch)
-        self._detector: Detector | None = None
+        self._detector: detect.Detector | None = None
         if o.detector is not None:
-            self._detector = backends.build(o.detector, DETECTORS, _DETECTOR)
+            self._detector = detect.build(o.detector)
             self.name += f"+{self._detector.name}"
         # Whose licence a file has that the user named, nobody can tell.
         own = ModelWeights(
@@ -75,6 +70,7 @@ class Sam2Segmenter:
             lost_frames=o.lost_frames,
             min_fragment_share=o.min_fragment_share,
             max_hole_share=o.max_hole_share,
+            min_box_score=o.min_box_score,
         )
         log.info("sam2: %s from %s on %s in %s", variant.name, path, device, dtype)
 
@@ -87,11 +83,7 @@ class Sam2Segmenter:
         """
         checkpoints.require_packages()
         if options.detector is not None:
-            detector = backends.resolve(options.detector.backend, DETECTORS, _DETECTOR)
-            wanted = backends.check_options(detector, options.detector.options, _DETECTOR)
-            check = getattr(detector, "preflight", None)
-            if check is not None:
-                check(wanted)
+            detect.preflight(options.detector)
         return checkpoints.locate(options.checkpoint, options.model)
 
     def segment(self, clip: ClipRecord, frames: FrameStream, key_frames: Sequence[int]) -> Segmentation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,11 +12,9 @@ import numpy as np
 import pytest
 
 from benchmarks.sam2_common import first_masks, moving_pictures
-from rvt_ray import backends
-from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking import TrackLinker
-from rvt_ray.perception.proposals import DetectedBox, KeyFrameDecision, Proposal
+from rvt_ray.perception.proposals import KeyFrameDecision, Proposal
 from rvt_ray.perception.segment.sam2 import Sam2Options, Sam2Segmenter
 from rvt_ray.perception.segment.sam2.engine import Propagator
 from rvt_ray.perception.segment.sam2.network import Network
@@ -200,82 +197,6 @@ def test_what_was_lost_and_is_back_is_followed_back_to_where_it_was_lost(
     assert all(rle.area(sights[1][t].rle) > 0 for t in range(14)), "the gap was left as it was"
     assert {t: sights[1][t] for t in range(4)} == before, "what the forward pass knew was overwritten"
     assert [t for forward, t, ids in ways if not forward and ids] == [9, 8, 7, 6, 5, 4, 3]
-
-
-class Boxes:
-    """A detector that sees the same two things on every frame."""
-
-    class Options(backends.Options):
-        word: str = "cat"
-
-    name = "boxes"
-
-    def __init__(self, options: Options) -> None:
-        self.options = options
-
-    @classmethod
-    def preflight(cls, options: Options) -> None:
-        if options.word == "nothing":
-            raise ConfigError("weights of nothing are not on this machine")
-
-    def detect(self, frame: FrameArray) -> list[DetectedBox]:
-        assert frame.shape == (HEIGHT, WIDTH, 3)
-        return [
-            DetectedBox(self.options.word, 0.9, (5.0, 5.0, 45.0, 40.0)),
-            DetectedBox("dog", 0.6, (50.0, 30.0, 90.0, 70.0)),
-        ]
-
-
-def _with_boxes(checkpoint: Path, **options: str) -> Sam2Options:
-    return Sam2Options(
-        checkpoint=str(checkpoint),
-        model="tiny",
-        image_size=IMAGE_SIZE,
-        device="cpu",
-        detector=backends.BackendSpec(backend=f"{__name__}:Boxes", options=options),
-        min_fragment_share=0,
-    )
-
-
-def test_a_detectors_boxes_become_tracks_with_its_words(checkpoint: Path, clip: ClipRecord) -> None:
-    segmenter = Sam2Segmenter(_with_boxes(checkpoint, word="lynx"))
-    assert segmenter.name.endswith("+boxes")
-    result = segmenter.segment(clip, stream(clip.num_frames), [0, 5])
-    words = {track.category: track.category_score for track in result.tracks}
-    assert words
-    assert words.items() <= {"lynx": 0.9, "dog": 0.6}.items()
-    for track in result.tracks:
-        assert track.score[0] is None, "it was given on the first frame"
-
-
-def test_yolox_is_a_detector_and_its_weights_stand_in_the_twin(checkpoint: Path, clip: ClipRecord) -> None:
-    models = Path(os.environ.get("RVT_SHARED", Path(__file__).parents[5] / "shared")) / "models"
-    if not (models / "yolox_nano.onnx").is_file():
-        pytest.skip("the shared models folder is not at hand")
-    options = _with_boxes(checkpoint).model_copy(
-        update={"detector": backends.BackendSpec(backend="yolox", options={"models": str(models)})}
-    )
-    Sam2Segmenter.preflight(options)
-    segmenter = Sam2Segmenter(options)
-    assert "+yolox:yolox_nano@" in segmenter.name
-    assert [(w.model.split("@")[0], w.license) for w in segmenter.weights] == [
-        ("sam2.1-tiny", "unknown"),
-        ("yolox:yolox_nano", "Apache-2.0"),
-    ]
-    # Noise shows nothing that it knows: no box is no error.
-    assert segmenter.segment(clip, stream(clip.num_frames), [0]).key_frames == [0]
-    missing = options.model_copy(
-        update={"detector": backends.BackendSpec(backend="yolox", options={"models": "/nowhere"})}
-    )
-    with pytest.raises(MissingDependencyError, match=r"perceive.segment.options.detector.options"):
-        Sam2Segmenter.preflight(missing)
-
-
-def test_a_wrong_detector_ends_before_any_video_is_read(checkpoint: Path) -> None:
-    with pytest.raises(ConfigError, match=r"perceive.segment.options.detector.*unknown key 'wrod'.*'word'"):
-        Sam2Segmenter.preflight(_with_boxes(checkpoint, wrod="lynx"))
-    with pytest.raises(ConfigError, match="weights of nothing"):
-        Sam2Segmenter.preflight(_with_boxes(checkpoint, word="nothing"))
 
 
 def test_the_backward_pass_ends_when_everything_is_gone(

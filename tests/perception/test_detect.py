@@ -5,16 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rvt_ray.perception.segment.detector.labels import COCO_80
-from rvt_ray.perception.segment.detector.yolox import (
-    Detection,
-    add_from_tiles,
-    decode,
-    grid,
-    overlap,
-    suppress,
-    tiles,
-)
+from rvt_ray.perception.detect import Detection
+from rvt_ray.perception.detect.boxes import add_from_tiles, overlap, suppress, tiles
+from rvt_ray.perception.detect.labels import COCO_80
+from rvt_ray.perception.detect.yolox import decode, grid
 from rvt_ray.queries.lexicon import load_lexicon
 from rvt_ray.twin.facts import kinds
 
