@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,16 @@ def test_the_document_names_no_predicate_that_is_gone() -> None:
     lines = DOC.read_text(encoding="utf-8").splitlines()
     named = {line.split("`")[1].split("(")[0] for line in lines if line.startswith("| `") and "(x" in line}
     assert named == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_document_tells_in_full_when_the_predicate_is_true_and_when_false(name: str) -> None:
+    """The table's one line is a summary: nobody could write the predicate from it."""
+    full = DOC.read_text(encoding="utf-8").split("## In full")[1].split("## Settings")[0]
+    heads = re.findall(r"\*\*([^*]+)\*\*(?: \(([^)]*)\))?", full)  # **left_of, above** (and right_of, below)
+    table = re.findall(r"^\| ([a-z, ]+) \| [a-z_, ]+ \|$", full, re.MULTILINE)
+    named = {word for text in (*itertools.chain(*heads), *table) for word in re.findall(r"\w+", text)}
+    assert name in named
 
 
 def test_the_document_gives_every_setting_with_its_default_and_reason() -> None:
