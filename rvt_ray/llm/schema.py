@@ -8,6 +8,7 @@ every request in flight. So what may be used is listed here, and everything else
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from rvt_ray.errors import RvtError
@@ -15,12 +16,16 @@ from rvt_ray.errors import RvtError
 MAX_DEPTH = 16
 MAX_ITEMS = 1024
 MAX_STRING = 8192
+MAX_PATTERN = 65_536
+
+_PATTERN = re.compile(r"\^(?:[^\\.*+?{}()\[\]^$|\"\x00-\x1f]|\[[.?]\]|\(\?:|\)|\|)*\$")
+"""Words, `[.]`, `[?]`, `(?:...|...)`: what every engine reads alike, and nothing that repeats."""
 
 _NOTES = {"title", "description", "default", "examples"}
 _KEYWORDS = {
     "object": {"properties", "required", "additionalProperties"},
     "array": {"items", "minItems", "maxItems"},
-    "string": {"minLength", "maxLength"},
+    "string": {"minLength", "maxLength", "pattern"},
     "integer": {"minimum", "maximum"},
     "number": {"minimum", "maximum"},
     "boolean": set(),
@@ -39,9 +44,9 @@ def check_schema(schema: Any, where: str = "$") -> None:
     """Refuse what a guided model could run on in, or what the grammar compilers do not all know.
 
     Supported: `object` (`properties`, `required`, `additionalProperties: false`), `array` (`items`,
-    `minItems`, `maxItems` required), `string` (`minLength`, `maxLength` required), `integer` and `number`
-    (`minimum` and `maximum` required), `boolean`, `null`, `enum`, `const`, `anyOf`; notes such as
-    `description` anywhere.
+    `minItems`, `maxItems` required), `string` (`minLength`, `maxLength` required, or else a `pattern` in
+    which nothing repeats), `integer` and `number` (`minimum` and `maximum` required), `boolean`, `null`,
+    `enum`, `const`, `anyOf`; notes such as `description` anywhere.
 
     Raises:
         SchemaError: with the JSON path of the offending part and the remedy.
@@ -118,6 +123,8 @@ def _check(schema: Any, where: str, depth: int) -> None:
     elif kind == "array":
         _check_count(schema, where, "minItems", "maxItems", MAX_ITEMS)
         _check(schema.get("items"), f"{where}[]", depth + 1)
+    elif kind == "string" and "pattern" in schema:
+        _check_pattern(schema, where)
     elif kind == "string":
         _check_count(schema, where, "minLength", "maxLength", MAX_STRING)
     elif kind in ("integer", "number"):
@@ -173,6 +180,23 @@ def _check_count(schema: dict[str, Any], where: str, low: str, high: str, limit:
         raise SchemaError(f"schema at {where}: 0 <= {low} <= {high} <= {limit} must hold")
 
 
+def _check_pattern(schema: dict[str, Any], where: str) -> None:
+    pattern = schema["pattern"]
+    if "maxLength" in schema or "minLength" in schema:
+        raise SchemaError(
+            f"schema at {where}: engines do not take 'pattern' together with a length; drop one"
+        )
+    if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or not _PATTERN.fullmatch(pattern):
+        raise SchemaError(
+            f"schema at {where}: 'pattern' must be ^words$ with alternatives (?:a|b), [.] and [?] only, at "
+            f"most {MAX_PATTERN} characters: what repeats could go on for ever"
+        )
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise SchemaError(f"schema at {where}: 'pattern' is no regular expression: {error}") from error
+
+
 def _check_range(schema: dict[str, Any], where: str, kind: str) -> None:
     kinds = (int,) if kind == "integer" else (int, float)
     for name in ("minimum", "maximum"):
@@ -226,6 +250,9 @@ def _array_violation(data: Any, schema: dict[str, Any], where: str) -> str | Non
 def _string_violation(data: Any, schema: dict[str, Any], where: str) -> str | None:
     if not isinstance(data, str):
         return f"{where}: expected a string, got {_short(data)}"
+    if "pattern" in schema:
+        fits = re.fullmatch(schema["pattern"], data) is not None
+        return None if fits else f"{where}: {_short(data)} does not fit the pattern"
     if not schema.get("minLength", 0) <= len(data) <= schema["maxLength"]:
         return f"{where}: {len(data)} characters, allowed {schema.get('minLength', 0)}..{schema['maxLength']}"
     return None

@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import logging
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -104,6 +105,28 @@ def test_eight_structured_requests_at_once_all_fit_the_schema(engine: Runner) ->
         assert "\n" not in reply.text, "white space between tokens: a small model runs on in it"
         assert reply.prompt_tokens > 0
         assert reply.completion_tokens > 0
+    assert len({reply.text for reply in replies}) > 1
+
+
+def test_a_pattern_holds_and_leaves_the_choice_to_the_model(engine: Runner) -> None:
+    """What guided wording rests on: a regular expression inside a JSON schema, obeyed to the letter."""
+    said = "^(?:Where is|Find|Point out) (?:the|that) (?:thing|object) that (?:moves|is left)(?:[.]|[?])$"
+    schema = {
+        "type": "object",
+        "properties": {"query": {"type": "string", "pattern": said}},
+        "required": ["query"],
+    }
+
+    async def many() -> list[Any]:
+        asks = [
+            engine.ask("Ask me where it is, as JSON.", schema, temperature=1.0, seed=i, max_tokens=80)
+            for i in range(8)
+        ]
+        return list(await asyncio.gather(*asks))
+
+    replies = engine.run(many())
+    assert all(reply.finish is Finish.STOP for reply in replies), replies
+    assert all(re.fullmatch(said, reply.data["query"]) for reply in replies)
     assert len({reply.text for reply in replies}) > 1
 
 

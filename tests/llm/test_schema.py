@@ -26,7 +26,18 @@ def obj(**properties: Any) -> dict[str, Any]:
         ({"type": "string", "maxLength": True}, "maxLength"),
         ({"type": "string", "maxLength": 10**6}, "maxLength <= "),
         ({"type": "string", "minLength": 5, "maxLength": 4}, "minLength <= "),
-        ({"type": "string", "maxLength": 5, "pattern": ".*"}, "'pattern'"),
+        ({"type": "string", "maxLength": 5, "pattern": "^a$"}, "either a 'pattern' or a length"),
+        ({"type": "string", "pattern": ".*"}, "what repeats"),
+        ({"type": "string", "pattern": "^a+$"}, "what repeats"),
+        ({"type": "string", "pattern": "^a{2,}$"}, "what repeats"),
+        ({"type": "string", "pattern": "^[a-z]$"}, "what repeats"),
+        ({"type": "string", "pattern": "^(?<=x)y$"}, "what repeats"),
+        ({"type": "string", "pattern": "^(a)$"}, "what repeats"),
+        ({"type": "string", "pattern": "^a\\d$"}, "what repeats"),
+        ({"type": "string", "pattern": '^"$'}, "what repeats"),
+        ({"type": "string", "pattern": "a|b"}, "what repeats"),
+        ({"type": "string", "pattern": "^(?:a$"}, "no regular expression"),
+        ({"type": "string", "pattern": "^" + "a" * 10**5 + "$"}, "at most"),
         ({"type": "string", "maxLength": 5, "format": "date"}, "'format'"),
         ({"type": "array", "items": STRING}, "maxItems"),
         ({"type": "array", "maxItems": 3}, "a schema is an object"),
@@ -73,6 +84,7 @@ def test_the_supported_subset_passes_and_objects_are_closed_at_every_depth() -> 
         maybe={"anyOf": [{"type": "null"}, obj(x={"type": "number", "minimum": 0, "maximum": 1})]},
         fixed={"const": "v1"},
         yes={"type": "boolean"},
+        said={"type": "string", "pattern": "^(?:Where is|Find) (?:it|the one)(?:[.]|[?])$"},
     )
     check_schema(schema)
     closed = close_objects(schema)

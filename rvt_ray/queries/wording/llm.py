@@ -15,8 +15,9 @@ from rvt_ray.queries import english
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.form import MAX_WORDS
 from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.wording.lattice import Lattice, Match
 from rvt_ray.queries.wording.phraser import CannotSay
-from rvt_ray.queries.wording.template import TemplateWriter, Words
+from rvt_ray.queries.wording.template import TemplateWriter, Words, too_alike
 from rvt_ray.records import Task
 
 _PACKAGE = "rvt_ray.queries"
@@ -117,6 +118,8 @@ class LlmWriter:
         Raises:
             LlmFailure: cut off, failed, or not what was asked for.
         """
+        if self._settings.llm.style == "guided":
+            return await self._write_guided(draft)
         count = self._settings.queries.paraphrases
         text = {"type": "string", "minLength": _MIN_CHARS, "maxLength": _MAX_CHARS}
         schema = {
@@ -146,9 +149,54 @@ class LlmWriter:
             )
         return words
 
+    async def _write_guided(self, draft: Draft) -> Words:
+        """The model decodes sentence after sentence inside the lattice of those that say the program. Each
+        begins in another frame than those before and, where it can, uses other phrases."""
+        try:
+            lattice = self._template.lattice(draft)
+            slots = self._slots(draft)
+        except CannotSay as error:
+            raise LlmFailure(f"the program cannot be put into words: {error}", "") from error
+        said: list[str] = []
+        for _ in range(1 + self._settings.queries.paraphrases):
+            if not lattice.rows:
+                break
+            try:
+                text, found = await self._choose(draft, lattice, slots)
+            except LlmFailure:
+                if not said:
+                    raise
+                break  # the query stands; its paraphrases may be the template's
+            if not too_alike(text, said):
+                said.append(text)
+            lattice = lattice.without(found)
+        return Words(said[0], tuple(said[1:]))
+
+    async def _choose(self, draft: Draft, lattice: Lattice, slots: dict[str, str]) -> tuple[str, Match]:
+        """One sentence of the lattice, by the model's own probabilities."""
+        schema = {
+            "type": "object",
+            "properties": {"query": {"type": "string", "pattern": lattice.pattern()}},
+            "required": ["query"],
+            "additionalProperties": False,
+        }
+        # The pattern bounds the reply; the limit is for servers that take no notice of it. Tokens may be
+        # as short as a letter where the model would rather have said something else.
+        limit = max(self._settings.llm.max_tokens, lattice.longest)
+        reply = await self._ask(self._prompt(draft), schema, limit, **slots)
+        text = reply.data.get("query") if isinstance(reply.data, dict) else None
+        found = lattice.find(text) if isinstance(text, str) else None
+        if not isinstance(text, str) or found is None:
+            why = reply.error or "it is another sentence"
+            raise LlmFailure(
+                f"the reply is none of the {len(lattice)} sentences that it may choose among: {why}",
+                reply.text,
+            )
+        return text, found
+
     def _prompt(self, draft: Draft) -> Prompt:
-        rewrite = self._settings.llm.style == "rewrite"
-        return load_prompt("rewrite" if rewrite else f"wording_{draft.task}", _PACKAGE)
+        style = self._settings.llm.style
+        return load_prompt(f"wording_{draft.task}" if style == "free" else style, _PACKAGE)
 
     async def _ask(
         self, prompt: Prompt, schema: dict[str, Any], max_tokens: int, **slots: object
@@ -181,14 +229,16 @@ class LlmWriter:
             "other": draft.slots.get("other", ""),
         }
         rewrite = self._settings.llm.style == "rewrite"
+        ask = _ASKS.get(draft.form, "").format(**words)
         return {
+            "goal": f"asking {ask}" if ask else _TASK_WORDS[draft.task].partition(": ")[2],
             "sentence": self._template.one(draft) if rewrite else "",
             "clue": self._template.plain(draft),
             "number": "one thing" if n < 2 else f"{english.number(n)} things, so use the plural",
             "others": english.listing(others[:_MAX_OTHERS]) or "nothing else with a name",
             "forbidden": ", ".join(shown) or "none",
             "words": str(MAX_WORDS[candidate.level] - 6),
-            "ask": _ASKS.get(draft.form, "").format(**words),
+            "ask": ask,
             "answer": draft.answer or "",
             "example": _EXAMPLES.get(draft.form, "").format(**words),
         }

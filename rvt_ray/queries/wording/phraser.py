@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from rvt_ray.queries.english import Form, inflect
 from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.wording.lattice import alike
 from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES, Phrases
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.twin.facts import CATALOGUE
@@ -34,14 +35,23 @@ class Phraser:
     sentence.
 
     Args:
-        know, candidate, rng, plain: as for `Speaker`.
+        know, candidate, rng, plain, open_choices: as for `Speaker`.
     """
 
-    def __init__(self, know: Knowledge, candidate: Candidate, rng: random.Random, *, plain: bool) -> None:
+    def __init__(
+        self,
+        know: Knowledge,
+        candidate: Candidate,
+        rng: random.Random,
+        *,
+        plain: bool,
+        open_choices: bool = False,
+    ) -> None:
         self._know = know
         self._candidate = candidate
         self._rng = rng
         self._plain = plain
+        self._open = open_choices
         self._forbidden = know.forbidden_names(candidate)
         self.start()
 
@@ -82,9 +92,12 @@ class Phraser:
         if verb_first:
             options = [o for o in options if o[0].startswith("<")] or options
         fresh = [o for o in options if _adverb(o[1]) not in self._patterns]
-        text, pattern = self.allowed(fresh or options)
+        clean = self.allowed(fresh or options)
+        text, pattern = self.pick(clean)
         if constraint.scope is not None:
             self._patterns.add(_adverb(pattern))
+        if self._open:
+            text = _exchangeable(text, [t for t, p in clean if p == pattern], verb_first=verb_first)
         text = text.replace("{k}", kinds).replace("{o}", other or "").strip()
         return Said(text, heavy or group == "heavy")
 
@@ -100,7 +113,7 @@ class Phraser:
                 return f"of all the {lexicon.plural(general)}", False
         functions = [f for f in lexicon.functions(kind) if know.function_means_kind(f[0], kind)]
         if functions:
-            clause = inflect(self.pick(self.pick(functions)[1]), Form.PLURAL)
+            clause = inflect(self.any_of(self.pick(functions)[1]), Form.PLURAL)
             return f"of all those that {clause}", True
         raise CannotSay(f"a superlative among all of kind {kind!r} cannot be said without naming the kind")
 
@@ -110,7 +123,7 @@ class Phraser:
         usable = [p for p in plain if not self.is_forbidden(p)]
         if not usable:
             raise CannotSay(f"what it is for ({value!r}) names the target")
-        return Said(self.pick(usable))
+        return Said(self.any_of(usable))
 
     def generic(self, ids: Sequence[int]) -> str:
         """A neutral noun, one that the sentence has not used yet where there is one."""
@@ -123,12 +136,17 @@ class Phraser:
         """One of the options; the first in plain speech."""
         return options[0] if self._plain else self._rng.choice(options)
 
-    def allowed(self, options: Sequence[tuple[str, str]]) -> tuple[str, str]:
-        """One option that does not happen to hold a forbidden word ("left-hand", when a hand is meant)."""
+    def any_of(self, options: Sequence[str]) -> str:
+        """One of the phrases, or with open choices the place of any that may stand for it."""
+        text = self.pick(options)
+        return _exchangeable(text, options, verb_first=False) if self._open else text
+
+    def allowed(self, options: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The options that do not happen to hold a forbidden word ("left-hand", when a hand is meant)."""
         clean = [o for o in options if not self._know.names_in(o[0], self._forbidden)]
         if not clean:
             raise CannotSay(f"every phrase like {options[0][0]!r} names the target")
-        return self.pick(clean)
+        return clean
 
     def is_forbidden(self, word: str) -> bool:
         """Whether a text names the target."""
@@ -138,3 +156,28 @@ class Phraser:
 def _adverb(pattern: str) -> str:
     """The time words of a pattern: "<be> {p} at the start" -> "at the start"."""
     return re.sub(r"<be>|\{[ps]\}", "", pattern).strip()
+
+
+def _exchangeable(text: str, options: Sequence[str], *, verb_first: bool) -> str:
+    """A phrase with the place marked where other phrases of the same build may stand.
+
+    Of the same build are phrases that are alike from the slot on ("{o}", "{k}"), since what fills it stands
+    outside the mark, and that hold an "and" or not, since that decides about commas. For a question they
+    begin with the same verb, which it takes apart.
+    """
+
+    def build(phrase: str) -> tuple[str, str, bool]:
+        head, slot, tail = _split(phrase)
+        return head.split(" ")[0] if verb_first else "", slot + tail, " and " in phrase
+
+    lead, end, _ = build(text)
+    heads = [_split(o)[0].removeprefix(lead).strip() for o in (text, *options) if build(o) == build(text)]
+    if not all(heads):
+        return text
+    return " ".join(piece for piece in (lead, alike(heads), end) if piece)
+
+
+def _split(phrase: str) -> tuple[str, str, str]:
+    """What stands before a slot, the slot, and what stands after it."""
+    found = re.search(r"\{[ok]\}", phrase)
+    return (phrase[: found.start()], found.group(), phrase[found.end() :]) if found else (phrase, "", "")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from rvt_ray.queries import english
 from rvt_ray.queries.english import Form, inflect
 from rvt_ray.queries.knowledge import Knowledge
+from rvt_ray.queries.wording.lattice import first
 from rvt_ray.queries.wording.phraser import CannotSay, Phraser, Said
 from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THROUGHOUT
 from rvt_ray.reasoning import Candidate, Constraint
@@ -55,15 +56,23 @@ class Speaker:
         candidate: what to speak of.
         rng: seeded source of every choice.
         plain: always take the first, plainest variant (for prompts and tests).
+        open_choices: leave open which of several phrases of the same build stands in a place: the text has
+            marks (`wording.lattice`).
     """
 
     def __init__(
-        self, know: Knowledge, candidate: Candidate, rng: random.Random, *, plain: bool = False
+        self,
+        know: Knowledge,
+        candidate: Candidate,
+        rng: random.Random,
+        *,
+        plain: bool = False,
+        open_choices: bool = False,
     ) -> None:
         self._know = know
         self._candidate = candidate
         self._program = candidate.program
-        self._phraser = Phraser(know, candidate, rng, plain=plain)
+        self._phraser = Phraser(know, candidate, rng, plain=plain, open_choices=open_choices)
         self._start()
 
     def _start(self) -> None:
@@ -205,7 +214,7 @@ class Speaker:
             return
         functions = [f for f in lexicon.functions(value) if know.function_means_kind(f[0], value)]
         if functions:
-            out.clauses.append(Said(self._phraser.pick(self._phraser.pick(functions)[1])))
+            out.clauses.append(Said(self._phraser.any_of(self._phraser.pick(functions)[1])))
             return
         general = [g for g in lexicon.general(value) if know.general_means_kind(g, value, self._candidate)]
         if general:
@@ -241,7 +250,7 @@ class Speaker:
                 raise CannotSay(f"a second mention of anchor {variable!r} would not say which one is meant")
             return again, False
         self._pending.discard(variable)
-        first = not self._mentioned
+        only = not self._mentioned
         self._mentioned[variable] = "it"
         description = self._describe(variable)
         bound = self._candidate.anchors.get(variable, ())
@@ -250,10 +259,11 @@ class Speaker:
         text = self._noun_phrase(article, noun, description, many=False, named=description.noun is not None)
         # "it" is clear while there is one anchor only; "that same ball" while there is one ball only.
         alike = any(name.endswith(f" {noun}") for v, name in self._mentioned.items() if v != variable)
-        if first and len(self._program.variables) == 2:
+        if only and len(self._program.variables) == 2:
             again = "it"
         elif alike:
-            again = text if article == "the" else ""
+            # Said twice in different words it would seem to be another one.
+            again = text if article == "the" and text == first(text) else ""
         else:
             again = f"that same {noun}"
         self._mentioned[variable] = again

@@ -10,17 +10,25 @@ from dataclasses import dataclass
 
 from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.english import Form, inflect, question, sentence
+from rvt_ray.queries.gates.form import MAX_WORDS
 from rvt_ray.queries.gates.text import opening, shingles, similarity
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.frames import FRAMES
+from rvt_ray.queries.wording.lattice import Lattice, Row, first, parts
 from rvt_ray.queries.wording.phraser import CannotSay
-from rvt_ray.queries.wording.speaker import Speaker
+from rvt_ray.queries.wording.speaker import Reference, Speaker
 
 VERSION = "template@1"
 _DRAWS = 10
 _MAX_INNER_WORDS = 8
 _GOES_ON = re.compile(r"\{np\} ?[a-z{]")
 """A sentence that goes on after the description: hard to read where that has clauses of its own."""
+_LATTICE_FRAMES = 8
+"""Sentence frames that a model may choose among for one query; those whose openings were used least."""
+_LATTICE_REFERENCES = 6
+"""Draws of the description, each with its own nouns, adverbs and order; phrases vary within each."""
+_MAX_PATTERN = 16_000
+"""Characters of a lattice as a pattern: an engine compiles some ten thousand in a tenth of a second."""
 _MAX_LIKENESS = 0.8
 """Paraphrases are at most this alike (Jaccard of word 3-grams)."""
 
@@ -87,6 +95,42 @@ class TemplateWriter:
         phrase = Speaker(self._know, draft.candidate, self._rng, plain=True).verb_phrase(constraint, other)
         return f"{'they' if many else 'it'} {inflect(phrase, Form.PLURAL if many else Form.SINGULAR)}"
 
+    def lattice(self, draft: Draft) -> Lattice:
+        """The sentences that a model may choose among: each is one that this writer could have written.
+
+        Raises:
+            CannotSay: as for `write`.
+        """
+        rows = self._rows(draft, open_choices=True) or self._rows(draft, open_choices=False)
+        short = [row.within(MAX_WORDS[draft.candidate.level]) for row in rows]
+        lattice = Lattice([row for row in short if row is not None] or rows)
+        if not lattice.rows:
+            raise CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")
+        while len(lattice.pattern()) > _MAX_PATTERN and len(lattice.rows) > 1:
+            lattice = Lattice(lattice.rows[: len(lattice.rows) // 2])  # every frame has a row among the first
+        return lattice
+
+    def _rows(self, draft: Draft, *, open_choices: bool) -> list[Row]:
+        frames = self._frames(draft)
+        order = self._rng.sample(frames, len(frames))
+        speaker = Speaker(self._know, draft.candidate, self._rng, open_choices=open_choices)
+        rows: list[Row] = []
+        for _ in range(_LATTICE_REFERENCES):
+            try:
+                reference, asked = self._speak(draft, speaker)
+            except CannotSay:
+                if open_choices:  # a thing that must be called the same twice
+                    continue
+                raise
+            texts = {frame: self._fill(frame, draft, reference, asked) for frame in order}
+            filled = {frame: text for frame, text in texts.items() if text is not None}
+            if not rows:
+                order = sorted(
+                    filled, key=lambda frame: self._openings[opening(first(filled[frame]), self._n)]
+                )[:_LATTICE_FRAMES]
+            rows += [Row(frame, parts(filled[frame])) for frame in order if frame in filled]
+        return rows
+
     def kept(self, query: str) -> None:
         """A query of this clip was kept: its opening is used up."""
         self._openings[opening(query, self._n)] += 1
@@ -96,8 +140,7 @@ class TemplateWriter:
         for text in texts:
             if len(chosen) == count:
                 break
-            mine = shingles(text)
-            if all(similarity(mine, shingles(other)) <= _MAX_LIKENESS for other in [*given, *chosen]):
+            if not too_alike(text, [*given, *chosen]):
                 chosen.append(text)
         return chosen
 
@@ -107,7 +150,7 @@ class TemplateWriter:
         order = self._rng.sample(frames, len(frames))
         texts: dict[str, None] = {}
         for i in range(2 * _DRAWS):
-            text = self._fill(order[i % len(order)], draft, speaker)
+            text = self._fill(order[i % len(order)], draft, *self._speak(draft, speaker))
             if text is not None:
                 texts.setdefault(text)
             if len(texts) == wanted:
@@ -133,18 +176,22 @@ class TemplateWriter:
             raise CannotSay(f"every sentence frame of {form!r} names the target")
         return clean
 
-    def _fill(self, frame: str, draft: Draft, speaker: Speaker) -> str | None:
-        """A filled frame; null where a long description would stand in its middle."""
+    @staticmethod
+    def _speak(draft: Draft, speaker: Speaker) -> tuple[Reference, str]:
+        """The target in words, and the yes/no question about "it" where the draft has one."""
         reference = speaker.reference()
-        if len(reference.noun_phrase.split()) > _MAX_INNER_WORDS and _GOES_ON.search(frame):
+        if draft.checked is None:
+            return reference, ""
+        constraint, other = draft.checked
+        subject = "they" if reference.many else "it"
+        return reference, question(subject, speaker.verb_phrase(constraint, other), reference.many)
+
+    def _fill(self, frame: str, draft: Draft, reference: Reference, asked: str) -> str | None:
+        """A filled frame; null where a long description would stand in its middle."""
+        if len(first(reference.noun_phrase).split()) > _MAX_INNER_WORDS and _GOES_ON.search(frame):
             return None
         counted = draft.form == "count"
         many = reference.many
-        asked = ""
-        if draft.checked is not None:
-            constraint, other = draft.checked
-            subject = "they" if many else "it"
-            asked = question(subject, speaker.verb_phrase(constraint, other), many)
         # "How many ones" is no English.
         noun = "thing" if counted and reference.noun == "one" else reference.noun
         return sentence(
@@ -162,3 +209,9 @@ class TemplateWriter:
                 other=draft.slots.get("other", ""),
             )
         )
+
+
+def too_alike(text: str, others: Sequence[str]) -> bool:
+    """Whether a text is too much like one of the others to be its paraphrase."""
+    mine = shingles(text)
+    return any(similarity(mine, shingles(other)) > _MAX_LIKENESS for other in others)
