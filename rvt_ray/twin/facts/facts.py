@@ -10,11 +10,12 @@ import numpy as np
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.records import Category, DigitalTwin
 from rvt_ray.twin.facts import kinds, semantic, spatial
-from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS, PredicateSpec
+from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS
 from rvt_ray.twin.facts.contact import Segments
 from rvt_ray.twin.facts.encounters import ENCOUNTERS
 from rvt_ray.twin.facts.logic import Floats, Truth, Truths, all_of, bits
 from rvt_ray.twin.facts.scopes import START, THROUGHOUT, FrameFacts, over_scope, stacked, window
+from rvt_ray.twin.facts.spec import PredicateSpec
 from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.temporal import EVENTS
 from rvt_ray.twin.facts.view import View
