@@ -10,9 +10,10 @@ import numpy as np
 from rvt_ray.masks import rle
 from rvt_ray.masks.matching import match
 from rvt_ray.perception.linking.looks import alike
-from rvt_ray.perception.linking.memory import Expectation, TrackMemory, at_edge
+from rvt_ray.perception.linking.memory import Expectation, TrackMemory
 from rvt_ray.perception.linking.overlap import Overlaps
-from rvt_ray.perception.linking.reidentify import Arrival, likely_back, near
+from rvt_ray.perception.linking.places import at_edge, near
+from rvt_ray.perception.linking.reidentify import Arrival, likely_back
 from rvt_ray.perception.linking.settings import LinkSettings
 from rvt_ray.perception.proposals import Proposal, Sight
 

@@ -17,6 +17,8 @@ from rvt_ray.video.frames import FrameArray
 Colours = npt.NDArray[np.float32]
 """Shares of 512 CIELAB bins (8 of lightness, 8 x 8 of colour), shape (512,), sum 1."""
 
+_LEARN = 0.2  # weight of the newest look
+
 
 def colours(frame: FrameArray, masks: Sequence[Mask]) -> list[Colours]:
     """The histogram of each mask.
@@ -46,6 +48,13 @@ def alike(whole: Colours | None, part: Colours | None, slack: float = 1.0) -> fl
     if whole is None or part is None:
         return None
     return float(np.minimum(slack * whole, part).sum())
+
+
+def learned(known: Colours | None, seen: Colours | None) -> Colours | None:
+    """Colours that are slow to forget, after one more look."""
+    if known is None or seen is None:
+        return seen if known is None else known
+    return np.asarray(known + _LEARN * (seen - known), np.float32)
 
 
 def _coarse(bins: npt.NDArray[np.int32]) -> Colours:

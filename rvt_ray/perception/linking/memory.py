@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rvt_ray.masks import rle
-from rvt_ray.perception.linking.looks import Colours
+from rvt_ray.perception.linking.looks import Colours, learned
+from rvt_ray.perception.linking.places import at_edge, box_of, cut_sides
 from rvt_ray.perception.proposals import Proposal
 
 _LEARN_SPEED = 0.4
-_LEARN_COLOURS = 0.2
 _DAMPING = 0.95  # of the speed, per frame: what cannot be seen may stop
 _STEADY = 1.3  # a mask whose area changed by more is being covered or uncovered: its centre says little
-_EDGE_PX = 1.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class TrackMemory:
         if centre is None:
             raise ValueError(f"frame {proposal.frame}: a proposal has no pixel; leave empty masks out")
         area = float(rle.area(proposal.rle))
-        box = _box(proposal.rle, height, width)
+        box = box_of(proposal.rle, height, width)
         return cls(
             born=proposal.frame,
             label=proposal.label,
@@ -113,12 +112,18 @@ class TrackMemory:
             return
         area = float(rle.area(text))
         gap = frame - self.last_seen
-        box = _box(text, height, width)
+        box = box_of(text, height, width)
         if gap > 0:
             share = _LEARN_SPEED if self._steps else 1.0
             steady = max(area, self.area) <= _STEADY**gap * min(area, self.area)
             ways = [
-                _moved(self.box[k::2], box[k::2], centre[k] - self.centre[k], steady, (width, height)[k])
+                _moved(
+                    (self.box[k], self.box[k + 2]),
+                    (box[k], box[k + 2]),
+                    centre[k] - self.centre[k],
+                    steady,
+                    (width, height)[k],
+                )
                 for k in (0, 1)
             ]
             if steady or not self._steps or at_edge(box, height, width) or at_edge(self.box, height, width):
@@ -139,11 +144,7 @@ class TrackMemory:
         """Take in what a proposal that is this track says of it."""
         if proposal.label is not None and (self.label is None or proposal.score > self.label_score):
             self.label, self.label_score = proposal.label, proposal.score
-        if proposal.colours is not None:
-            if self.colours is None:
-                self.colours = proposal.colours
-            else:
-                self.colours = self.colours + _LEARN_COLOURS * (proposal.colours - self.colours)
+        self.colours = learned(self.colours, proposal.colours)
 
     def expect(self, frame: int, height: int, width: int) -> Expectation:
         """Where it should be after moving on as it did."""
@@ -174,18 +175,6 @@ def shifted(text: str, dx: int, dy: int, height: int, width: int) -> str:
     return rle.encode(moved)
 
 
-def at_edge(box: rle.Box, height: int, width: int) -> bool:
-    """Whether a box touches the frame's border."""
-    x, y, w, h = box
-    return x <= _EDGE_PX or y <= _EDGE_PX or x + w >= width - _EDGE_PX or y + h >= height - _EDGE_PX
-
-
-def _box(text: str, height: int, width: int) -> rle.Box:
-    box = rle.bbox(text, height, width)
-    assert box is not None, "a mask with a centre has a box"
-    return box
-
-
 def _moved(before: Sequence[float], now: Sequence[float], centre: float, steady: bool, size: int) -> float:
     """Pixels along one axis, from starts and lengths of two boxes and the way of the centre.
 
@@ -193,8 +182,7 @@ def _moved(before: Sequence[float], now: Sequence[float], centre: float, steady:
     the border or the other does not cut off tells.
     """
     low, high = now[0] - before[0], sum(now) - sum(before)
-    cut_low = min(before[0], now[0]) <= _EDGE_PX
-    cut_high = max(sum(before), sum(now)) >= size - _EDGE_PX
+    cut_low, cut_high = cut_sides(before, now, size)
     if cut_low and cut_high:
         return 0.0
     if cut_low or cut_high:

@@ -14,7 +14,6 @@ from rvt_ray.perception.proposals import Proposal
 _LEAST_PART = 0.03  # of a thing's area that can be seen when it comes out from behind something
 _FASTEST = 3.5  # factor by which what is seen of a thing grows or shrinks from frame to frame
 _SLACK = 4.0  # see `alike`
-_NEAR_PX = 2.0
 _HALF = 0.5  # how alike sizes are that cannot be compared, as only a part is seen
 
 
@@ -74,10 +73,3 @@ def likely_back(
     if ratio < 1 or not memory.whole:
         alike_size = max(alike_size, _HALF)
     return float(0.55 * likeness + 0.25 * (1 - away) + 0.2 * alike_size)
-
-
-def near(a: rle.Box, b: rle.Box) -> bool:
-    """Whether two boxes touch, or nearly."""
-    across = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
-    down = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
-    return across >= -_NEAR_PX and down >= -_NEAR_PX

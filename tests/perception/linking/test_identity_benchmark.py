@@ -99,3 +99,14 @@ def test_what_public_linkers_do_wrong_is_what_these_do() -> None:
     assert list(greedy.key_frame(1, both, {}).born) == [2]
     assert first.key_frame(2, [], {}).ended == [1], "what is not detected is dropped"
     assert greedy.key_frame(2, [], {}).ended == []
+
+
+def test_the_ceiling_is_what_jitter_alone_leaves_and_drops_take_little_from_it() -> None:
+    clips = [boxes(seed) for seed in (1, 2)]
+    exact = compare(clips, Rates(drop=0.1, split=0, merge=0, false=0, jitter=0), 4, seed=5)
+    shaken = compare(clips, Rates(drop=0.1, split=0, merge=0, false=0), 4, seed=5)
+    assert exact["ceiling"].hota == pytest.approx(1.0)
+    assert shaken["ceiling"].hota < 0.97, "this jitter costs nothing"
+    assert shaken["ceiling"].switches == 0
+    lost_to_linking = exact["ceiling"].hota - exact["ours"].hota
+    assert shaken["ours"].hota >= shaken["ceiling"].hota - lost_to_linking - 0.02

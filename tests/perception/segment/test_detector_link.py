@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rvt_ray.masks import rle
 from rvt_ray.perception.base import TrackDraft
 from rvt_ray.perception.proposals import Proposal, Sight
+from rvt_ray.perception.segment.detector.life import LinkRules
 from rvt_ray.perception.segment.detector.link import DetectionLinker
 from rvt_ray.records import Absence, TrackStatus
 
@@ -17,10 +20,19 @@ RED = np.eye(8, dtype=np.float32)[0]
 BLUE = np.eye(8, dtype=np.float32)[5]
 
 
+RULES = LinkRules(
+    birth_score=0.3,
+    confirm_score=0.5,
+    confirm_looks=3,
+    same_iou=0.35,
+    known_iou=0.2,
+    lost_s=0.5,
+    max_objects=10,
+)
+
+
 def linker(**changes: float) -> DetectionLinker:
-    settings = {"birth_score": 0.3, "confirm_score": 0.5, "confirm_looks": 3, "same_iou": 0.35}
-    settings |= {"known_iou": 0.2, "lost_s": 0.5, "max_objects": 10} | changes
-    return DetectionLinker(np.arange(N) / 20, H, W, LOOKS, **settings)  # type: ignore[arg-type]
+    return DetectionLinker(np.arange(N) / 20, H, W, LOOKS, replace(RULES, **changes))  # type: ignore[arg-type]
 
 
 def block(x: int, y: int, w: int = 12, h: int = 20) -> str:
@@ -73,10 +85,7 @@ def test_what_is_never_sure_never_becomes_a_track() -> None:
 
 
 def test_a_short_clip_is_not_held_to_more_looks_than_it_has() -> None:
-    link = DetectionLinker(
-        np.array([0.0]), H, W, [0], birth_score=0.3, confirm_score=0.5, confirm_looks=3, same_iou=0.35,
-        known_iou=0.2, lost_s=0.5, max_objects=10,
-    )  # fmt: skip
+    link = DetectionLinker(np.array([0.0]), H, W, [0], RULES)
     link.key_frame(0, [seen(0, block(10, 10))], {})
     assert len(link.finish({1: {0: Sight(block(10, 10), 0.8)}})) == 1
 

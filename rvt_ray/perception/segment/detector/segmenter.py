@@ -18,6 +18,7 @@ from rvt_ray.masks import geometry, rle
 from rvt_ray.perception import detect
 from rvt_ray.perception.base import Segmentation, TrackDraft
 from rvt_ray.perception.segment.detector.follow import Follow
+from rvt_ray.perception.segment.detector.life import LinkRules
 from rvt_ray.perception.segment.detector.link import DetectionLinker
 from rvt_ray.perception.segment.detector.options import DetectorOptions
 from rvt_ray.perception.segment.motion.shot import Shot
@@ -47,6 +48,8 @@ class DetectorSegmenter:
         self._options = options or DetectorOptions()
         self._detector = detector or detect.build(self._options.detector)
         self.name = f"detector:{self._detector.name}"
+        names = LinkRules.__dataclass_fields__
+        self._rules = LinkRules(**{name: getattr(self._options, name) for name in names})
         self.weights: tuple[ModelWeights, ...] = tuple(getattr(self._detector, "weights", ()))
 
     @classmethod
@@ -64,19 +67,7 @@ class DetectorSegmenter:
         looks = choose_looks(frames.pts_s, key_frames, o.look_interval_s)
         with Spool() as spool:
             shot = Shot(frames, spool, o.working_side, o.plate_samples)
-            linker = DetectionLinker(
-                frames.pts_s,
-                shot.height,
-                shot.width,
-                looks,
-                birth_score=o.birth_score,
-                confirm_score=o.confirm_score,
-                confirm_looks=o.confirm_looks,
-                same_iou=o.same_iou,
-                known_iou=o.known_iou,
-                lost_s=o.lost_s,
-                max_objects=o.max_objects,
-            )
+            linker = DetectionLinker(frames.pts_s, shot.height, shot.width, looks, self._rules)
             follow = Follow(shot, spool, self._detector, linker, frames.pts_s, o.lost_s)
             for index, frame in frames.frames_at(looks):
                 follow.look(index, frame)
