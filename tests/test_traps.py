@@ -27,3 +27,10 @@ def test_every_trap_of_the_table_has_its_tests() -> None:
         for name in names:
             assert name in there, f"docs/traps.md names {name}, which no file has"
             assert name.startswith(f"test_trap_{number}_"), f"{name} stands in the row of trap {number}"
+
+
+def test_no_test_of_a_trap_is_missing_in_the_table() -> None:
+    listed = {int(number) for number in re.findall(r"^\| (\d+) \|", TABLE, re.MULTILINE)}
+    for name in written():
+        if int(name.split("_")[2]) in listed:
+            assert f"`{name}`" in TABLE, f"docs/traps.md does not name {name}"

@@ -36,7 +36,7 @@ def test_plans_survive_the_reply_form_and_fit_its_schema(seed: int) -> None:
         assert back.asked == asked.plan.asked
 
 
-def test_words_that_the_twin_does_not_have_cannot_be_said() -> None:
+def test_trap_13_words_that_the_twin_does_not_have_cannot_be_said() -> None:
     twin, _ = scene_twin(30)
     schema = json.dumps(plan_schema(Agent().look(twin)))
     assert '"giraffe"' not in schema

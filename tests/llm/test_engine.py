@@ -90,7 +90,9 @@ def engine_processes(pid: int, others: Collection[int] = ()) -> list[psutil.Proc
     return found
 
 
-def test_eight_structured_requests_at_once_all_fit_the_schema(engine: Runner) -> None:
+def test_trap_13_eight_structured_replies_fit_the_schema_and_none_runs_on_in_white_space(
+    engine: Runner,
+) -> None:
     async def many() -> list[Any]:
         asks = [
             engine.ask(f"Write a question about object {i} as JSON.", SCHEMA, temperature=0.8, seed=i)
@@ -159,7 +161,9 @@ def test_a_prompt_beyond_the_context_is_an_error_and_spares_its_neighbour(engine
 @pytest.mark.parametrize(
     "bad", [{"type": "string"}, {"type": "string", "maxLength": 9, "pattern": "(?<=x)y"}, {"$ref": "#"}]
 )
-def test_a_schema_that_could_end_the_engine_never_reaches_it(engine: Runner, bad: dict[str, Any]) -> None:
+def test_trap_13_a_schema_that_could_end_the_engine_never_reaches_it(
+    engine: Runner, bad: dict[str, Any]
+) -> None:
     with pytest.raises(SchemaError):
         engine.run(engine.ask("hello", bad))
     assert engine.run(engine.ask("hello", SCHEMA)).finish is Finish.STOP

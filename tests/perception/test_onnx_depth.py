@@ -110,6 +110,6 @@ def test_key_frames_only_when_asked_for() -> None:
     assert [i for i, _ in estimator.depth(make_clip(3, 320, 180), floor_and_wall(), [0, 2])] == [0, 2]
 
 
-def test_a_licence_that_nobody_knows_is_called_unknown(tmp_path: Path) -> None:
+def test_trap_12_a_licence_that_nobody_knows_is_called_unknown(tmp_path: Path) -> None:
     (tmp_path / "mine.onnx").write_bytes((model_folder() / MODEL).read_bytes())
     assert OnnxDepth(OnnxDepthOptions(models=str(tmp_path), file="mine.onnx")).weights[0].license == "unknown"

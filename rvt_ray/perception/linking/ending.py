@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking.places import at_edge, box_of, meet
@@ -14,6 +15,26 @@ _LEAST = 3  # frames on which both must be
 _HIDDEN = 0.3  # share of where a thing last was that another one covers
 
 Sights = dict[int, Sight]
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Why a track may be absent: the place that it was at is the frame's border, or another one covers it."""
+
+    at_border: bool
+    hidden: bool
+
+    @property
+    def why(self) -> Absence:
+        """The one reason that there is."""
+        if self.at_border == self.hidden:
+            return Absence.UNKNOWN
+        return Absence.OUT if self.at_border else Absence.OCCLUDED
+
+    @property
+    def overlooked(self) -> bool:
+        """Nothing speaks for its not being there."""
+        return not self.at_border and not self.hidden
 
 
 class Ending:
@@ -68,32 +89,35 @@ class Ending:
         return True
 
     def absence(self, i: int) -> list[Absence | None]:
-        """Per frame of the clip null where a track is present, else why it is not."""
+        """Per frame of the clip null where a track is present, else why it is not.
+
+        Out where the place that it was at last (or will first be at) is the frame's border, hidden where
+        another one covers that place; where both may be, nobody knows.
+        """
+        return [None if gone is None else gone.why for gone in self.gone(i)]
+
+    def gone(self, i: int) -> list[Gone | None]:
+        """Per frame of the clip null where a track is present, else what speaks for either reason."""
         sights = self.tracks[i]
         present = sorted(sights)
-        out: list[Absence | None] = []
+        out: list[Gone | None] = []
         place = 0  # of the sight that is nearest in time
         for t in range(self._num_frames):
             while place + 1 < len(present) and abs(present[place + 1] - t) < abs(present[place] - t):
                 place += 1
-            out.append(None if t in sights else self._why(i, t, sights[present[place]].rle))
+            out.append(None if t in sights else self._gone(i, t, sights[present[place]].rle))
         return out
 
-    def _why(self, i: int, frame: int, last: str) -> Absence:
-        """Out where the place that it was at last (or will first be at) is the frame's border, hidden where
-        another one covers that place; where both may be, nobody knows."""
-        box, area = self._box(last), rle.area(last)
-        at_border = at_edge(box, self._height, self._width)
+    def _gone(self, i: int, frame: int, last: str) -> Gone:
+        box = self._box(last)
         covering = [
             other[frame].rle
             for k, other in self.tracks.items()
             if k != i and frame in other and meet(box, self._box(other[frame].rle))
         ]
         cover = rle.union(covering, self._height, self._width)
-        hidden = rle.area(rle.intersection([last, cover], self._height, self._width)) >= _HIDDEN * area
-        if hidden == at_border:
-            return Absence.UNKNOWN
-        return Absence.OCCLUDED if hidden else Absence.OUT
+        hidden = rle.area(rle.intersection([last, cover], self._height, self._width))
+        return Gone(at_edge(box, self._height, self._width), hidden >= _HIDDEN * rle.area(last))
 
     def _box(self, text: str) -> rle.Box:
         if text not in self._boxes:

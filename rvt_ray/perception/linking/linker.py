@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from rvt_ray.masks import rle
@@ -15,7 +14,7 @@ from rvt_ray.perception.proposals import KeyFrameDecision, Proposal, Sight
 
 
 class TrackLinker:
-    """Links the masks of one clip; see `rvt_ray.perception.proposals.Linker` and docs/linking.md.
+    """Links the masks of a clip, which is a shot; see `rvt_ray.perception.proposals.Linker`, docs/linking.md.
 
     A new mask becomes a track at once, so that it can be followed, but is a candidate until it was found
     again: candidates that do not stay are dropped at the end. A track that is lost is remembered by its
@@ -24,8 +23,6 @@ class TrackLinker:
     Args:
         height, width, num_frames: of the clip.
         settings: thresholds.
-        shot_starts: first frames of new shots inside of the clip: no id is carried across. Clips are cut at
-            shots; this is for those that are not.
     """
 
     def __init__(
@@ -34,28 +31,21 @@ class TrackLinker:
         width: int,
         num_frames: int,
         settings: LinkSettings | None = None,
-        shot_starts: Sequence[int] = (),
     ) -> None:
         self.height, self.width, self.num_frames = height, width, num_frames
         self.settings = settings or LinkSettings()
-        self._shots = sorted(shot_starts)
         self._memories: dict[int, TrackMemory] = {}
 
     def observe(self, frame: int, seen: Mapping[int, Sight]) -> None:
         """See `Linker`."""
         for i, sight in seen.items():
-            if self._shot(frame) == self._shot(self._memories[i].born):
-                self._memories[i].see(frame, sight.rle, self.height, self.width)
+            self._memories[i].see(frame, sight.rle, self.height, self.width)
 
     def key_frame(
         self, frame: int, proposals: Sequence[Proposal], seen: Mapping[int, Sight]
     ) -> KeyFrameDecision:
         """See `Linker`."""
         decision = KeyFrameDecision()
-        for i, memory in self._memories.items():
-            if not memory.ended and self._shot(memory.born) != self._shot(frame):
-                memory.ended = True
-                decision.ended.append(i)
         known = {i: m for i, m in self._memories.items() if not m.ended}
         now = KeyFrame(frame, proposals, known, seen, self.settings, (self.height, self.width))
         now.find_lumps()
@@ -87,12 +77,8 @@ class TrackLinker:
 
     def finish(self, tracks: Mapping[int, Mapping[int, Sight]]) -> list[TrackDraft]:
         """See `Linker`."""
-        cut = {
-            i: {t: s for t, s in sights.items() if self._shot(t) == self._shot(self._memories[i].born)}
-            for i, sights in tracks.items()
-        }
         judge = Judge(self._memories, self.settings, self.height, self.width, self.num_frames)
-        return judge.drafts(cut)
+        return judge.drafts(tracks)
 
     def _take(
         self,
@@ -139,6 +125,3 @@ class TrackLinker:
         memory.missed += 1
         if memory.is_candidate and memory.missed >= self.settings.candidate_looks:
             memory.ended = True
-
-    def _shot(self, frame: int) -> int:
-        return bisect_right(self._shots, frame)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rvt_ray.masks import rle
 from rvt_ray.perception.linking import LinkSettings, TrackLinker
+from rvt_ray.perception.linking.ending import Ending
 from rvt_ray.perception.proposals import Proposal, Sight
 from rvt_ray.records import Absence, TrackStatus
 
@@ -152,3 +153,16 @@ def test_trap_9_scenery_is_in_the_twin_but_never_a_target() -> None:
     links.key_frame(0, [proposal(0, wall)], {})
     (draft,) = links.finish({1: still(wall, range(20))})
     assert draft.status is TrackStatus.UNCERTAIN
+
+
+def test_what_was_at_the_border_and_is_covered_there_is_neither_surely_out_nor_surely_hidden() -> None:
+    """Each reason alone is one; both together are none."""
+    at_border, inside, cover = box(0, 20, 10, 10), box(40, 20, 10, 10), box(0, 15, 60, 20)
+    for place, covered, why in [
+        (at_border, False, Absence.OUT),
+        (inside, True, Absence.OCCLUDED),
+        (at_border, True, Absence.UNKNOWN),
+        (inside, False, Absence.UNKNOWN),
+    ]:
+        tracks = {1: {0: Sight(place, 0.9)}, 2: {1: Sight(cover, 0.9)} if covered else {}}
+        assert Ending(tracks, HEIGHT, WIDTH, 2).absence(1) == [None, why]

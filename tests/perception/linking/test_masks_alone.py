@@ -194,20 +194,6 @@ def test_trap_8_a_mask_that_is_seen_once_never_becomes_a_track() -> None:
     assert run((thing, RED), (ghost, BLUE)) == [1, 3]
 
 
-def test_trap_8_no_id_crosses_a_shot_cut() -> None:
-    thing = rect(20, 20, 20, 20)
-    linker = TrackLinker(HEIGHT, WIDTH, 20, shot_starts=[10])
-    seen = {1: Sight(rle.encode(thing), 0.9)}
-    assert list(linker.key_frame(0, [propose(0, thing)], {}).born) == [1]
-    decision = linker.key_frame(10, [propose(10, thing)], seen)
-    assert list(decision.born) == [2]
-    assert decision.ended == [1]
-    everywhere = {i: dict.fromkeys(range(20), seen[1]) for i in (1, 2)}  # propagated over the cut both ways
-    first, second = linker.finish(everywhere)
-    assert [rle.area(text) > 0 for text in first.rle] == [True] * 10 + [False] * 10
-    assert [rle.area(text) > 0 for text in second.rle] == [False] * 10 + [True] * 10
-
-
 def test_short_gaps_are_bridged_but_not_behind_something_nor_long_ones() -> None:
     run = Run(bridge=3)
     cover = rect(100, 10, 50, 60)

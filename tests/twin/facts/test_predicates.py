@@ -161,7 +161,7 @@ def test_low_scores_and_missing_annotation_make_unknown() -> None:
 @pytest.mark.parametrize(
     ("kind", "near", "far"), [(DepthKind.METRIC, 2.0, 8.0), (DepthKind.RELATIVE_INVERSE, 8.0, 2.0)]
 )
-def test_depth_order_in_either_kind_of_depth(kind, near, far) -> None:
+def test_trap_12_bigger_is_nearer_in_relative_depth_only_and_near_ties_are_unknown(kind, near, far) -> None:
     f = facts_of(
         Thing(1, centre=(60, 60), depth=near),
         Thing(2, centre=(200, 60), depth=far),
@@ -391,7 +391,7 @@ def test_towards_the_camera_needs_depth_and_scale_to_agree() -> None:
     assert [truth(f, "moves_away_from_camera", i) for i in (1, 3)] == [F, F]
 
 
-def test_relative_depth_is_read_against_things_at_rest() -> None:
+def test_trap_12_relative_depth_that_flickers_is_read_against_things_at_rest() -> None:
     """The depth map flickers by a factor per frame; only the place among the others is comparable."""
 
     def flicker(t):

@@ -62,13 +62,13 @@ class Verdict:
         frames = range(self._num_frames)
         nothing = rle.empty(*self._size)
         unsure_at, unclear_at = self._doubted(i, ending)
+        gone = ending.gone(i)
         absence = [
-            Absence.UNKNOWN if t in unclear_at and why is not None else why
-            for t, why in enumerate(ending.absence(i))
+            None if g is None else Absence.UNKNOWN if t in unclear_at else g.why for t, g in enumerate(gone)
         ]
         scores = {t: _doubted(sight.score) if t in unsure_at else sight.score for t, sight in sights.items()}
         span = [t for t in self._looks if min(sights) <= t <= max(sights)]
-        there = [t for t in span if absence[t] in (None, Absence.UNKNOWN)]
+        there = [t for t in span if (g := gone[t]) is None or g.overlooked or t in unclear_at]
         found = len(set(life.looks) & set(there)) / max(len(there), 1)
         unsure = found < _FOUND or life.agreement < _AGREE or life.label_score < _SURE
         return TrackDraft(
