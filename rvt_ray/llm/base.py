@@ -46,7 +46,8 @@ class LlmRequest:
     """A chat completion.
 
     `schema` is a JSON schema that the reply must follow; every string and array in it must be bounded
-    (`maxLength`, `maxItems`), since a guided model can run in white space for ever. `seed` makes a sampled
+    (`maxLength`, `maxItems`), since a guided model can run in white space for ever. A schema that is one
+    string with a `pattern` is answered in bare text, and `data` is that text. `seed` makes a sampled
     reply repeatable as far as the engine allows.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import random
@@ -16,7 +17,7 @@ from rvt_ray.errors import ConfigError
 from rvt_ray.llm.base import Finish, LlmReply, LlmRequest
 from rvt_ray.llm.models import require_package
 from rvt_ray.llm.replies import failed, finished, openai_message, retry_when_cut
-from rvt_ray.llm.schema import check_schema, close_objects
+from rvt_ray.llm.schema import bare_pattern, check_schema, close_objects
 
 if TYPE_CHECKING:
     import httpx
@@ -26,6 +27,7 @@ _log = logging.getLogger(__name__)
 _RETRIED = {408, 425, 429, 500, 502, 503, 504, 529}
 _FIRST_WAIT_S = 0.5
 _LONGEST_WAIT_S = 60.0
+_BARE = "reply"
 
 
 class EndpointLlm:
@@ -140,12 +142,15 @@ class EndpointLlm:
             "seed": request.seed,
             "stream": False,
         }
-        if request.schema is not None and options.response_format == "json_schema":
+        schema, bare = request.schema, bare_pattern(request.schema) is not None
+        if schema is not None and options.response_format == "json_schema":
+            if bare:  # the protocol knows no patterns but those inside of an object
+                schema = {"type": "object", "properties": {_BARE: schema}, "required": [_BARE]}
             body["response_format"] = {
                 "type": "json_schema",
-                "json_schema": {"name": "reply", "strict": True, "schema": close_objects(request.schema)},
+                "json_schema": {"name": "reply", "strict": True, "schema": close_objects(schema)},
             }
-        elif request.schema is not None and options.response_format == "json_object":
+        elif schema is not None and options.response_format == "json_object" and not bare:
             body["response_format"] = {"type": "json_object"}
         return body | options.extra_body
 
@@ -201,6 +206,16 @@ def _status_text(response: httpx.Response) -> str:
     return f"HTTP {response.status_code} {response.reason_phrase}: {str(detail)[:300]}".strip()
 
 
+def _unwrapped(text: str) -> str:
+    """The text inside the object that was asked for; bare text from a server that knows no schemas stays."""
+    try:
+        data = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        return text
+    inner = data.get(_BARE) if isinstance(data, dict) else data
+    return inner if isinstance(inner, str) else text
+
+
 def _to_reply(response: httpx.Response, request: LlmRequest) -> LlmReply:
     if response.status_code != 200:
         return failed(f"{response.request.url}: {_status_text(response)}")
@@ -230,4 +245,6 @@ def _to_reply(response: httpx.Response, request: LlmRequest) -> LlmReply:
         )
     if reason != "stop":
         return failed(f"the server ended the reply with finish_reason {reason!r}", text)
+    if bare_pattern(request.schema) is not None:
+        text = _unwrapped(text)
     return finished(text, request.schema, prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from rvt_ray.llm.base import Finish, LlmReply, LlmRequest, Message
-from rvt_ray.llm.schema import violation
+from rvt_ray.llm.schema import bare_pattern, violation
 
 # Any odd constant: the second try needs a seed that differs from the first and is the same on every run.
 _RETRY_SEED_STEP = 1_000_003
@@ -39,7 +39,8 @@ def finished(
 ) -> LlmReply:
     """A reply that the model ended by itself; with a schema it is parsed and checked.
 
-    Text that is not JSON, or JSON that breaks the schema, gives `Finish.ERROR` with the place and the reason.
+    A schema that is one patterned string is answered in bare text. Else text that is not JSON, or JSON that
+    breaks the schema, gives `Finish.ERROR` with the place and the reason.
     """
     reply = LlmReply(
         text=text,
@@ -51,7 +52,7 @@ def finished(
     if schema is None:
         return reply
     try:
-        data = json.loads(text)
+        data = text.strip() if bare_pattern(schema) is not None else json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         return dataclasses.replace(
             reply, finish=Finish.ERROR, error=f"the reply is not JSON ({error}): {text[:120]!r}"

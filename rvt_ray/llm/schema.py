@@ -76,6 +76,15 @@ def close_objects(schema: dict[str, Any]) -> dict[str, Any]:
     return closed
 
 
+def bare_pattern(schema: dict[str, Any] | None) -> str | None:
+    """The pattern where the whole schema is one patterned string: the reply is then bare text, not JSON. (A
+    very small model splits half its words into letters when it has to write inside of JSON.)"""
+    if schema is None or schema.get("type") != "string":
+        return None
+    pattern: str | None = schema.get("pattern")
+    return pattern
+
+
 def violation(data: Any, schema: dict[str, Any], where: str = "$") -> str | None:
     """What in `data` breaks a schema that `check_schema` accepted, or None when it fits.
 
@@ -183,9 +192,7 @@ def _check_count(schema: dict[str, Any], where: str, low: str, high: str, limit:
 def _check_pattern(schema: dict[str, Any], where: str) -> None:
     pattern = schema["pattern"]
     if "maxLength" in schema or "minLength" in schema:
-        raise SchemaError(
-            f"schema at {where}: engines do not take 'pattern' together with a length; drop one"
-        )
+        raise SchemaError(f"schema at {where}: engines take either a 'pattern' or a length, not both")
     if not isinstance(pattern, str) or len(pattern) > MAX_PATTERN or not _PATTERN.fullmatch(pattern):
         raise SchemaError(
             f"schema at {where}: 'pattern' must be ^words$ with alternatives (?:a|b), [.] and [?] only, at "

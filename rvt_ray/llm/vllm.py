@@ -19,7 +19,7 @@ from rvt_ray.errors import ConfigError
 from rvt_ray.llm import models
 from rvt_ray.llm.base import EngineDeadError, Finish, LlmReply, LlmRequest
 from rvt_ray.llm.replies import failed, finished, openai_message, retry_when_cut
-from rvt_ray.llm.schema import check_schema, close_objects
+from rvt_ray.llm.schema import bare_pattern, check_schema, close_objects
 
 if TYPE_CHECKING:
     from vllm import SamplingParams
@@ -233,7 +233,10 @@ class VllmLlm:
         from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 
         guide = None
-        if request.schema is not None:
+        pattern = bare_pattern(request.schema)
+        if pattern is not None:
+            guide = StructuredOutputsParams(regex=pattern[1:-1])  # it always fits the whole reply
+        elif request.schema is not None:
             guide = StructuredOutputsParams(json=close_objects(request.schema))
         return SamplingParams(
             max_tokens=request.max_tokens,

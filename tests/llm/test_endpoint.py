@@ -190,6 +190,29 @@ def test_a_server_that_ignores_the_schema_is_caught(text: str, why: str) -> None
     assert reply.data is None
 
 
+@pytest.mark.parametrize("said", ['{"reply": "Find it."}', '"Find it."', "Find it.", " Find it.\n"])
+def test_one_patterned_string_comes_back_as_bare_text_however_the_server_wrote_it(said: str) -> None:
+    schema = {"type": "string", "pattern": "^(?:Find|Spot) it[.]$"}
+    with FakeServer(lambda body: Reply(said)) as server:
+        [reply] = complete(server, ask(schema))
+        complete(server, ask(schema), response_format="json_object")
+    assert reply.finish is Finish.STOP
+    assert reply.data == reply.text.strip() == "Find it."
+    sent = server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert sent["type"] == "object", "top-level strings are refused by servers that check"
+    assert sent["properties"]["reply"] == schema
+    assert "response_format" not in server.requests[1], "it would have to be an object"
+
+
+@pytest.mark.parametrize("said", ['{"reply": "Find it!"}', "Find it, please.", '{"other": "Find it."}', "7"])
+def test_text_outside_of_its_pattern_is_an_error(said: str) -> None:
+    with FakeServer(lambda body: Reply(said)) as server:
+        [reply] = complete(server, ask({"type": "string", "pattern": "^(?:Find|Spot) it[.]$"}))
+    assert reply.finish is Finish.ERROR
+    assert "does not fit the pattern" in reply.error
+    assert reply.data is None
+
+
 def test_a_filtered_reply_is_an_error() -> None:
     with FakeServer(lambda body: Reply("", finish="content_filter")) as server:
         [reply] = complete(server, ask())

@@ -14,6 +14,10 @@ from rvt_ray.llm.schema import check_schema
 Script = Callable[[LlmRequest, str], Any]
 
 
+class Said(str):
+    """Bare text, as a schema asks for that is one patterned string."""
+
+
 class ScriptedLlm:
     """Answers by a function of the request; counts what it was asked.
 
@@ -39,6 +43,8 @@ class ScriptedLlm:
             return LlmReply(
                 text='{"query": "cut o', finish=said, error="scripted" if said is Finish.ERROR else ""
             )
+        if isinstance(said, Said):
+            return LlmReply(text=said, finish=Finish.STOP, data=str(said))
         if isinstance(said, str):
             return LlmReply(text=said, finish=Finish.STOP, data=None)
         return LlmReply(text=json.dumps(said), finish=Finish.STOP, data=said)

@@ -30,7 +30,7 @@ from rvt_ray.reasoning import execute, search
 from rvt_ray.records import Wording
 from rvt_ray.twin.facts import Facts
 from tests.queries import scripted
-from tests.queries.scripted import ScriptedLlm
+from tests.queries.scripted import Said, ScriptedLlm
 from tests.queries.test_generate import run
 from tests.queries.twins import scene_twin
 
@@ -197,14 +197,14 @@ def walk(pattern: str, rng: random.Random) -> str:
 
 def pattern_of(request: LlmRequest) -> str:
     assert request.schema is not None
-    pattern: str = request.schema["properties"]["query"]["pattern"]
+    pattern: str = request.schema["pattern"]
     return pattern
 
 
 def guided(request: LlmRequest, text: str) -> object:
     if scripted.is_choice(request):
         return scripted.first_task(request)
-    return {"query": walk(pattern_of(request), random.Random(request.seed))}
+    return Said(walk(pattern_of(request), random.Random(request.seed)))
 
 
 @pytest.fixture(scope="module")
@@ -239,9 +239,7 @@ def test_a_sentence_from_outside_is_refused_whoever_lets_it_through() -> None:
 
     def astray(request: LlmRequest, text: str) -> object:
         said = guided(request, text)
-        if isinstance(said, dict) and "query" in said:
-            said["query"] = said["query"].replace(" the ", " this ", 1) + " Thanks."
-        return said
+        return Said(said.replace(" the ", " this ", 1) + " Thanks.") if isinstance(said, Said) else said
 
     found = run(llm=ScriptedLlm(astray), settings=GUIDED)
     assert found.samples

@@ -174,19 +174,14 @@ class LlmWriter:
 
     async def _choose(self, draft: Draft, lattice: Lattice, slots: dict[str, str]) -> tuple[str, Match]:
         """One sentence of the lattice, by the model's own probabilities."""
-        schema = {
-            "type": "object",
-            "properties": {"query": {"type": "string", "pattern": lattice.pattern()}},
-            "required": ["query"],
-            "additionalProperties": False,
-        }
+        schema = {"type": "string", "pattern": lattice.pattern()}
         # The pattern bounds the reply; the limit is for servers that take no notice of it. Tokens may be
         # as short as a letter where the model would rather have said something else.
         limit = max(self._settings.llm.max_tokens, lattice.longest)
         reply = await self._ask(self._prompt(draft), schema, limit, **slots)
-        text = reply.data.get("query") if isinstance(reply.data, dict) else None
-        found = lattice.find(text) if isinstance(text, str) else None
-        if not isinstance(text, str) or found is None:
+        text = str(reply.data)
+        found = lattice.find(text)
+        if found is None:
             why = reply.error or "it is another sentence"
             raise LlmFailure(
                 f"the reply is none of the {len(lattice)} sentences that it may choose among: {why}",
