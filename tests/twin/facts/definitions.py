@@ -39,6 +39,15 @@ class Definitions:
         x, y, w, h = (self._get(i, t, f"box_{k}") for k in "xywh")
         return x, y, x + w, y + h
 
+    def centroid(self, i: int, t: int) -> tuple[float, float]:
+        return self._get(i, t, "centroid_x"), self._get(i, t, "centroid_y")
+
+    def lasts(self, first: int, last: int) -> float:
+        """Seconds from the first frame's time to the time of the frame after the last."""
+        pts = self.twin.pts_s
+        end = pts[last + 1] if last + 1 < len(pts) else pts[-1] + (pts[-1] - pts[0]) / (len(pts) - 1)
+        return end - pts[first]
+
     def cut(self, i: int, t: int) -> bool:
         x0, y0, x1, y1 = self.box(i, t)
         rim = self.s.edge_px

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from rvt_ray.config.settings import FactSettings
-from rvt_ray.records import Absence, DigitalTwin
+from rvt_ray.records import Absence, CameraStep, DepthKind, DigitalTwin
 from rvt_ray.twin.facts import CATALOGUE, EXTREMES, REGIONS, Facts
 from tests.twin.facts.definitions import Definitions
-from tests.twin.facts.definitions_speed import Speeds
-from tests.twin.facts.worlds import random_twin
+from tests.twin.facts.definitions_motion import Motions
+from tests.twin.facts.worlds import Thing, make_twin, random_twin
 
 SCOPES = ("throughout", "start", "end", "some_time")
 RELATIONS = (
@@ -97,23 +99,107 @@ def test_order_and_hiding_are_as_defined(seed: int) -> None:
                 assert before[a, b] == definitions.appears_before(i, j), (i, j)
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_speeds_are_as_defined(seed: int) -> None:
-    twin = spoilt(seed)
-    # Masks that flicker, so that there is something to leave out.
+def lively(seed: int) -> DigitalTwin:
+    """Things that rest, go, stop, come nearer, follow each other and are covered; a camera that may move."""
     rng = np.random.default_rng(seed)
+    frames = 32
+    calm = seed % 3 == 0
+    camera = [
+        CameraStep(
+            dx=0.0 if calm else float(rng.normal(0.6, 0.5)),
+            dy=0.0 if calm else float(rng.normal(0, 0.3)),
+            zoom=1.0 if calm else float(rng.normal(1.0, 0.002)),
+            roll=0.0 if calm else float(rng.normal(0, 0.002)),
+            known=seed % 7 != 6 or t != 14,
+        )
+        for t in range(frames)
+    ]
+    things = []
+    lead = None
+    for k in range(7):
+        knots = np.sort(rng.uniform(0, frames, 2))
+        way = rng.uniform(-260, 260, 2) * (rng.random() < 0.7)
+        start = rng.uniform(20, 220, 2)
+        if lead is not None and rng.random() < 0.5:  # after another one
+            knots, way, start = lead[0], lead[1] * rng.uniform(0.7, 1.1), lead[2] - lead[1] * 0.3
+        lead = knots, way, start
+        hidden = np.sort(rng.integers(0, frames, 2)) if rng.random() < 0.3 else (0, 0)
+        growth = rng.choice([0.0, 0.0, 0.6, -0.4])
+        size = rng.uniform(16, 50, 2)
+
+        def centre(t, knots=knots, way=way, start=start, hidden=hidden):
+            if hidden[0] < t < hidden[1]:
+                return Absence.OCCLUDED
+            done = float(np.interp(t, [knots[0], max(knots[1], knots[0] + 6)], [0, 1]))
+            return float(start[0] + done * way[0]), float(start[1] + done * way[1])
+
+        def extent(t, size=size, growth=growth):
+            return tuple(float(v) for v in size * (1 + growth * t / frames))
+
+        near = float(rng.uniform(3, 10))
+        things.append(
+            Thing(
+                3 * k + 1,
+                centre=centre,
+                size=extent,
+                depth=lambda t, near=near, growth=growth: near / (1 + growth * t / frames),
+            )
+        )
+    twin = make_twin(things, frames, depth_kind=DepthKind.METRIC, camera=camera)
     for instance in twin.instances:
         track = instance.track
-        for t in range(twin.num_frames):
-            if track.visible[t] and rng.random() < 0.2:
-                track.area[t] *= rng.uniform(0.2, 1.0)
-                track.centroid_x[t] += rng.uniform(-12, 12)
-    facts, definitions = Facts(twin, FactSettings()), Speeds(Definitions(twin, FactSettings()))
-    truth = facts.table("faster").truth
-    for a, i in enumerate(facts.ids):
-        for b, j in enumerate(facts.ids):
-            if a != b:
-                assert truth[a, b] == definitions.faster(i, j), (i, j)
+        flickers = rng.random() < 0.4
+        for t in range(frames):
+            if track.visible[t]:  # no measurement is exactly on a threshold
+                track.centroid_x[t] += rng.uniform(-0.05, 0.05)
+                track.centroid_y[t] += rng.uniform(-0.05, 0.05)
+                if flickers and rng.random() < 0.2:
+                    track.area[t] *= rng.uniform(0.1, 1.0)
+                    track.centroid_x[t] += rng.uniform(-12, 12)
+            if rng.random() < 0.003:
+                track.rle[t] = None
+    return twin
+
+
+ALONE = {
+    "moves_left": lambda d: d.moves_way(0, -1),
+    "moves_right": lambda d: d.moves_way(0, 1),
+    "moves_up": lambda d: d.moves_way(1, -1),
+    "moves_down": lambda d: d.moves_way(1, 1),
+    "moves": lambda d: d.moves,
+    "still": lambda d: lambda m: -d.moves(m),
+    "starts_moving": lambda d: d.starts(backwards=False),
+    "stops_moving": lambda d: d.starts(backwards=True),
+    "moves_towards_camera": lambda d: d.nears_camera(1),
+    "moves_away_from_camera": lambda d: d.nears_camera(-1),
+}
+TOGETHER = {
+    "faster": lambda d: d.faster,
+    "approaches": lambda d: d.approaches(1),
+    "moves_away_from": lambda d: d.approaches(-1),
+    "follows": lambda d: d.follows,
+    "passes": lambda d: d.passes,
+}
+
+
+@pytest.mark.parametrize("name", [*ALONE, *TOGETHER])
+def test_motion_is_as_defined(name: str) -> None:
+    met: Counter[int] = Counter()
+    for seed in range(24):
+        twin = lively(seed)
+        facts, definitions = Facts(twin, FactSettings()), Motions(Definitions(twin, FactSettings()))
+        truth = facts.table(name).truth
+        rule = {**ALONE, **TOGETHER}[name](definitions)
+        for a, i in enumerate(facts.ids):
+            others = range(len(facts.ids)) if name in TOGETHER else [None]
+            for b in others:
+                if a == b:
+                    continue
+                got = int(truth[a] if b is None else truth[a, b])
+                ids = (i,) if b is None else (i, facts.ids[b])
+                assert got == definitions.decide(rule, *ids), (name, seed, ids)
+                met[got] += 1
+    assert min(met[1], met[0], met[-1]) > 0, f"a test that meets no other truth than {dict(met)} shows little"
 
 
 def every_table(facts: Facts):
