@@ -120,6 +120,8 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "Name the material of {np}.",
         "Out of what material {is} {np} made?",
         "Look at {np}: what {is} {they} made of?",
+        "Consider {np}: what {is} {they} made of?",
+        "Take {np}: which material {is} {they} made of?",
     ),
     "kind": (
         "What {is} {np}?",
@@ -139,6 +141,8 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "Compared with {other}, when does {np} show up: before or after?",
         "Think of {np}: is it seen before {other} or after?",
         "Watch {np}: does it come before {other} or after?",
+        "Consider {np}: is it first seen before {other} or after?",
+        "As for {np}, does it show up before or after {other}?",
     ),
     "direction": (
         "Which way does {np} move?",

@@ -162,7 +162,7 @@ class LlmWriter:
             if not lattice.rows:
                 break
             try:
-                text, found = await self._choose(draft, lattice, slots)
+                text, found = await self._choose(draft, lattice, {**slots, "said": _already(said)})
             except LlmFailure:
                 if not said:
                     raise
@@ -237,6 +237,13 @@ class LlmWriter:
             "answer": draft.answer or "",
             "example": _EXAMPLES.get(draft.form, "").format(**words),
         }
+
+
+def _already(said: Sequence[str]) -> str:
+    """For the prompt: a model that sees what was said finds the next wording less strange."""
+    if not said:
+        return ""
+    return "\nIt has been said like this:\n" + "\n".join(said) + "\nSay it once more in other words."
 
 
 def same_letters(a: str, b: str) -> bool:

@@ -240,10 +240,17 @@ PHRASES: dict[str, Phrases] = {
         cues=(r"\bhidden\b|\bout of sight\b|\bvanish|\breappear|\bhides?\b",),
     ),
     "moves_left": Phrases(
-        events=("<move> to the left", "<travel> towards the left", "<head> leftwards"), cues=_LEFT
+        events=("<move> to the left", "<travel> towards the left", "<head> leftwards", "<go> to the left"),
+        cues=_LEFT,
     ),
     "moves_right": Phrases(
-        events=("<move> to the right", "<travel> towards the right", "<head> rightwards"), cues=_RIGHT
+        events=(
+            "<move> to the right",
+            "<travel> towards the right",
+            "<head> rightwards",
+            "<go> to the right",
+        ),
+        cues=_RIGHT,
     ),
     "moves_up": Phrases(
         events=("<move> upwards in the picture", "<go> up in the picture", "<rise> in the picture"),
@@ -291,15 +298,30 @@ PHRASES: dict[str, Phrases] = {
         events=("<move> more slowly than {o}", "<be> slower than {o}"), cues=(r"\b(slower|slowly)\b",)
     ),
     "appears_before": Phrases(
-        events=("<appear> before {o}", "<show> up earlier than {o}", "<be> first seen before {o}"),
+        events=(
+            "<appear> before {o}",
+            "<show> up earlier than {o}",
+            "<be> first seen before {o}",
+            "<turn> up before {o}",
+        ),
         cues=(r"\b(before|earlier|sooner)\b",),
     ),
     "appears_after": Phrases(
-        events=("<appear> after {o}", "<show> up later than {o}", "<be> first seen after {o}"),
+        events=(
+            "<appear> after {o}",
+            "<show> up later than {o}",
+            "<be> first seen after {o}",
+            "<turn> up after {o}",
+        ),
         cues=(r"\b(after|later)\b",),
     ),
     "disappears_before": Phrases(
-        events=("<disappear> before {o}", "<be> gone sooner than {o}", "<be> last seen before {o}"),
+        events=(
+            "<disappear> before {o}",
+            "<be> gone sooner than {o}",
+            "<be> last seen before {o}",
+            "<vanish> before {o}",
+        ),
         cues=(r"\b(before|earlier|sooner)\b",),
     ),
     "disappears_after": Phrases(
