@@ -192,6 +192,8 @@ class VllmLlm:
         self._processes = []
 
     def _arguments(self, path: str) -> dict[str, Any]:
+        from vllm.platforms import current_platform
+
         options = self._options
         arguments: dict[str, Any] = {
             "model": path,
@@ -207,6 +209,10 @@ class VllmLlm:
             # Per request it is ignored, and a small model then writes newlines until it is cut.
             "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
         }
+        if current_platform.is_cpu():
+            # A prompt that is read in parts ends vLLM 0.32's engine where the request has a seed: after each
+            # part it winds the seed's generator back, which PyTorch can't on a CPU.
+            arguments["enable_chunked_prefill"] = False
         if options.kv_cache_gb is not None:
             arguments["kv_cache_memory_bytes"] = int(options.kv_cache_gb * 2**30)
         return arguments | options.engine_args
