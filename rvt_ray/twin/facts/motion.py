@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from rvt_ray.twin.facts.view import View
 
 MIN_SEEN = 4
+STEP_SPREAD = 0.954
+"""Median size of the difference of two normal values, in standard deviations of one: 0.6745 times root 2."""
+MEDIAN_ERROR = 1.25
+"""Standard error of a median, in those of a mean: root of pi / 2."""
 STEADY = 0.75
 """Least share of its visible size that a thing in part cut or covered keeps if its place can be told."""
 
@@ -119,8 +123,21 @@ def steady(area: Floats) -> Bools:
 def ends(values: Floats, at: npt.NDArray[np.int64] | slice = slice(None)) -> tuple[float, float]:
     """Median of the first and of the last few values (a tenth, 1 to 5)."""
     values = values[at]
-    k = min(max(len(values) // 10, 1), 5)
+    k = _end_length(len(values))
     return _median(values[:k].tolist()), _median(values[-k:].tolist())
+
+
+def change(values: Floats) -> tuple[float, float]:
+    """Last less first value (`ends`), and the standard error of that, told by how the values scatter from
+    one to the next about their common trend."""
+    start, stop = ends(values)
+    steps = np.diff(values)
+    spread = float(np.median(np.abs(steps - np.median(steps)))) / STEP_SPREAD
+    return stop - start, MEDIAN_ERROR * spread * float(np.sqrt(2 / _end_length(len(values))))
+
+
+def _end_length(count: int) -> int:
+    return min(max(count // 10, 1), 5)
 
 
 def _median(few: list[float]) -> float:

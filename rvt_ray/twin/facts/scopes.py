@@ -70,7 +70,9 @@ def over_scope(
       on at least `share_true`. False: never so often together, or it fails on more than 1 - `share_false`.
     * start, end: as throughout, but a frame on which an argument is absent counts against it. False: it
       may hold on at most `edge_false` of the window.
-    * some_time: it holds on at least `min_frames` frames. False: it may hold on none.
+    * some_time: it holds on `min_frames` frames in a row, of those on which the arguments are seen together.
+      False: it may hold on none. Not on as many frames anywhere: of a long clip's masks some are wrong by
+      chance, but hardly three at a stretch.
     """
     inside = window(tracks, scope, settings) & facts.measured
     total = int(inside.sum())
@@ -87,7 +89,9 @@ def over_scope(
     worst = np.where(holds, margin, np.inf).min(1)
     refuting = np.where(fails, margin, 0.0).max(1)
     if scope == SOME_TIME:
-        result = from_bounds(n_true >= need, n_together - n_false + n_unsure == 0)
+        count = np.cumsum(holds, axis=1)
+        before = np.maximum.accumulate(np.where(together & ~holds, count, 0), axis=1)
+        result = from_bounds((count - before).max(1) >= need, n_together - n_false + n_unsure == 0)
         kth = np.partition(np.where(holds, margin, 0.0), -need, axis=1)[:, -need]
         return result, np.where(result > 0, kth, np.where(result < 0, refuting, 0.0))
     if scope == THROUGHOUT:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rvt_ray.records import DepthKind
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import Motion, agreed, ends
+from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, agreed, change
 from rvt_ray.twin.facts.table import Moments, Table, decided
 from rvt_ray.twin.facts.tracks import OCCLUDED, OUT, TrackArrays
 from rvt_ray.twin.facts.view import View
@@ -215,57 +215,58 @@ def moving(view: View, m: Motion, *, want: bool) -> Table:
 
 SLIVER = 0.25
 """Share of its usual area below which what is seen of a thing does not tell where it is."""
+DOUBT = 3.0
+"""Standard errors by which a change must stand out from no change."""
 ALIGNED = 0.8
 """Share of an object's frames whose depth must be comparable over time before its trend is read."""
 
 
-def _depth_trend(view: View, m: Motion, i: int, at: npt.NDArray[np.int64]) -> float:
-    """Change of nearness from first to last sight: positive = nearer. Metric depth: log ratio of
-    distances. Relative depth is comparable inside one frame only: it is read through the twin's alignment,
-    and is NaN where that does not fit at least `ALIGNED` of the frames. A twin without an alignment has the
-    object placed among the others that do not move, in units of the frame's depth range; NaN when there
-    are none."""
+def _depth_over_time(view: View, m: Motion, i: int, at: npt.NDArray[np.int64]) -> Floats:
+    """Nearness on the frames `at` as far as it can be compared between them; empty where it cannot. Metric
+    depth: minus the log of the distance. Relative depth is comparable inside one frame only: it is read
+    through the twin's alignment, where that fits at least `ALIGNED` of the frames. A twin without an
+    alignment has the object placed among the others that do not move, in units of the frame's depth range."""
     t = view.tracks
     if t.depth_kind is DepthKind.METRIC:
-        start, stop = ends(-t.near_side[i, at])
-        return float(np.log(start / stop)) if start > 0 and stop > 0 else float("nan")
+        distance = -t.near_side[i, at]
+        return -np.log(distance) if (distance > 0).all() else np.empty(0)
     if t.near_over_time is not None:
         line = t.near_over_time[i, at]
         fits = np.isfinite(line)
-        if fits.mean() < ALIGNED:
-            return float("nan")
-        start, stop = ends(line[fits])
-        return stop - start
+        return line[fits] if fits.mean() >= ALIGNED else np.empty(0)
     calm = (m.extent <= view.settings.still_shift) & m.known
     calm[i] = False
     anchors = np.where(calm[:, None], t.near_side, np.nan)[:, at]
     anchors = anchors[np.isfinite(anchors).all(axis=1)]
     if not len(anchors):
-        return float("nan")
-    place = (t.near_side[i, at] - anchors.mean(axis=0)) / t.depth_scale[at]
-    start, stop = ends(place)
-    return stop - start
+        return np.empty(0)
+    place: Floats = (t.near_side[i, at] - anchors.mean(axis=0)) / t.depth_scale[at]
+    return place
 
 
 def towards_camera(view: View, m: Motion, *, nearer: bool) -> Table:
     """Scale (root of the area, on frames where the border cuts nothing, zoom removed) grows by
-    `scale_ratio`, and depth comes nearer by `depth_margin`. False: either says clearly the opposite or
-    that nothing changes. Unknown without depth."""
+    `scale_ratio`, and depth comes nearer by `depth_margin`, each `DOUBT` standard errors beyond what counts
+    as no change. False: either says clearly the opposite or that nothing changes. Unknown without depth."""
     t, s = view.tracks, view.settings
     n = len(t.ids)
-    scale, depth = np.full(n, np.nan), np.full(n, np.nan)
+    scale, depth, scale_error, depth_error = (np.full(n, np.nan) for _ in range(4))
     for i in range(n):
         at = np.flatnonzero(t.seen[i] & ~t.edge[i] & np.isfinite(t.near_side[i]) & (t.area[i] > 0))
-        if len(at) < 4 or not m.known[i]:
+        if len(at) < MIN_SEEN or not m.known[i]:
             continue
-        start, stop = ends(np.log(np.sqrt(t.area[i, at]) / t.camera_scale[at]))
-        scale[i], depth[i] = stop - start, _depth_trend(view, m, i, at)
+        scale[i], scale_error[i] = change(np.log(np.sqrt(t.area[i, at]) / t.camera_scale[at]))
+        nearness = _depth_over_time(view, m, i, at)
+        if len(nearness) >= MIN_SEEN:
+            depth[i], depth_error[i] = change(nearness)
     sign = 1.0 if nearer else -1.0
     scale, depth = sign * scale, sign * depth
     high = float(np.log(s.scale_ratio))
-    true = (scale >= high) & (depth >= s.depth_margin)
+    scale_high = np.maximum(high, high / 4 + DOUBT * scale_error)
+    depth_high = np.maximum(s.depth_margin, s.depth_margin / 4 + DOUBT * depth_error)
+    true = (scale >= scale_high) & (depth >= depth_high)
     false = ((scale <= high / 4) & (depth <= s.depth_margin / 4)) | (np.minimum(scale, depth) <= -high)
-    return _with_ends(decided(true, false, scale - high, high / 4 - scale), m)
+    return _with_ends(decided(true, false, scale - scale_high, high / 4 - scale), m)
 
 
 def _change(view: View, m: Motion, *, starting: bool) -> Table:

@@ -151,6 +151,7 @@ class Definitions:
     def over(self, scope: str, ids: list[int], frame) -> int:
         """`frame(t)` where all are seen; elsewhere absent (someone surely gone) or open."""
         true = false = together = open_ = total = 0
+        row = longest = 0
         for t in self.window(scope):
             if any(self.gone(i, t) for i in ids) or not all(self.seen(i, t) for i in ids):
                 measured = self._measured(frame, t)
@@ -166,11 +167,13 @@ class Definitions:
             together += 1
             true += value == TRUE
             false += value == FALSE
+            row = row + 1 if value == TRUE else 0
+            longest = max(longest, row)
         if not total:
             return UNKNOWN
         need = min(self.s.min_frames, total)
         if scope == "some_time":
-            return TRUE if true >= need else FALSE if together - false + open_ == 0 else UNKNOWN
+            return TRUE if longest >= need else FALSE if together - false + open_ == 0 else UNKNOWN
         if scope == "throughout":
             known = together + open_
             if together >= need and true >= self.s.share_true * known:

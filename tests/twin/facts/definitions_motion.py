@@ -275,20 +275,27 @@ class Motions:
             ]
             if len(at) < 4 or not m.known or self.twin.depth_kind is not DepthKind.METRIC:
                 return UNKNOWN
-            start, stop = first_last(
-                [math.log(math.sqrt(get(i, t, "area")) / abs(self._turn[t])) for t in at]
-            )
-            grows = sign * (stop - start)
-            start, stop = first_last([get(i, t, "depth_median") for t in at])
-            nears = sign * math.log(start / stop)
+            sizes = [math.log(math.sqrt(get(i, t, "area")) / abs(self._turn[t])) for t in at]
+            nearness = [-math.log(get(i, t, "depth_median")) for t in at]
+            (grows, doubt), (nears, blur) = self._change(sizes), self._change(nearness)
+            grows, nears = sign * grows, sign * nears
             high, depth = math.log(self.s.scale_ratio), self.s.depth_margin
-            if grows >= high and nears >= depth:
+            if grows >= max(high, high / 4 + 3 * doubt) and nears >= max(depth, depth / 4 + 3 * blur):
                 return TRUE
             if (grows <= high / 4 and nears <= depth / 4) or min(grows, nears) <= -high:
                 return FALSE
             return UNKNOWN
 
         return rule
+
+    @staticmethod
+    def _change(values: list[float]) -> tuple[float, float]:
+        """Last less first value, and its standard error."""
+        start, stop = first_last(values)
+        steps = [b - a for a, b in itertools.pairwise(values)]
+        usual = statistics.median(steps)
+        spread = statistics.median(abs(step - usual) for step in steps) / 0.954
+        return stop - start, 1.25 * math.sqrt(2 / min(max(len(values) // 10, 1), 5)) * spread
 
     # --- two things
 

@@ -594,3 +594,36 @@ def test_wings_that_beat_and_a_post_that_is_passed_make_nothing_fast() -> None:
     # What is surely fast is faster than it all the same.
     f = facts_of(Thing(1, "bird", centre=go(20, 180, 300, 180)), flaps)
     assert truth(f, "faster", 1, 2) is T
+
+
+def test_masks_that_flicker_now_and_then_make_no_contact() -> None:
+    # The gap is 8 px; a bad mask closes it on every fifth frame: more than `min_frames` of them altogether.
+    flickers = Thing(1, centre=(100.0, 120.0), size=lambda t: (56.0 if t % 5 == 0 else 40.0, 30.0), depth=5.0)
+    f = facts_of(
+        flickers, Thing(2, centre=(148.0, 120.0), size=(40.0, 30.0), depth=5.0), depth_kind=DepthKind.METRIC
+    )
+    assert truth(f, "touching", 1, 2, scope="some_time") is U
+    meets = Thing(1, centre=lambda t: (104.0 if 10 <= t < 14 else 60.0, 120.0), size=(40.0, 30.0), depth=5.0)
+    f = facts_of(
+        meets, Thing(2, centre=(144.0, 120.0), size=(40.0, 30.0), depth=5.0), depth_kind=DepthKind.METRIC
+    )
+    assert truth(f, "touching", 1, 2, scope="some_time") is T
+
+
+def test_a_size_and_a_depth_that_flicker_come_no_nearer() -> None:
+    # From first to last as much growth as is asked for, but from frame to frame it changes by more.
+    def flicker(t: int, steady: float) -> float:
+        return steady * (0.7, 1.0, 1.3)[t % 3] if 2 < t < 27 else steady
+
+    grows = {"size": lambda t: (20.0 + 0.4 * t, 20.0 + 0.4 * t), "depth": lambda t: 8.0 - 0.1 * t}
+    shaky = {
+        "size": lambda t: (flicker(t, 20.0 + 0.2 * t),) * 2,
+        "depth": lambda t: flicker(t, 8.0 - 0.03 * t),
+    }
+    f = facts_of(
+        Thing(1, centre=(80.0, 80.0), **grows),
+        Thing(2, centre=(200.0, 80.0), **shaky),
+        depth_kind=DepthKind.METRIC,
+    )
+    assert truth(f, "moves_towards_camera", 1) is T
+    assert truth(f, "moves_towards_camera", 2) is U
