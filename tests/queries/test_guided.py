@@ -26,8 +26,8 @@ from rvt_ray.queries.tasks import Chooser, fitting
 from rvt_ray.queries.wording import CannotSay, TemplateWriter
 from rvt_ray.queries.wording.lattice import Lattice, Row, alike, first, parts
 from rvt_ray.queries.wording.template import too_alike
-from rvt_ray.reasoning import execute, search
-from rvt_ray.records import Wording
+from rvt_ray.reasoning import Candidate, Constraint, Program, execute, search
+from rvt_ray.records import Task, Tree, Wording
 from rvt_ray.twin.facts import Facts
 from tests.queries import scripted
 from tests.queries.scripted import Said, ScriptedLlm
@@ -145,6 +145,29 @@ def test_every_sentence_says_the_program_and_does_not_name_the_target(seed: int)
             assert plan.task is draft.task, text
             result = execute(plan.program, view.facts)
             assert sorted(result.certain) == sorted(draft.candidate.target_ids), text
+
+
+@pytest.mark.parametrize("scope", ["start", "throughout"])
+def test_the_lattice_holds_what_the_template_could_have_written_and_nothing_else(scope: str) -> None:
+    know, _ = drafts(SEEDS[0])
+    bird = next(i.instance_id for i in know.twin.instances if i.category == "bird")
+    target = next(i for i in know.instances if i != bird)
+    program = Program(
+        target="x",
+        variables=("x", "a"),
+        constraints=(
+            Constraint(predicate="left_of", args=("x", "a"), scope=scope),
+            Constraint(predicate="category", args=("a",), value="bird"),
+        ),
+    )
+    tree = Tree(tree_id="t", nodes=[], edges=[])
+    made = Candidate((target,), program, 1, (), tree, (), {"a": (bird,)})
+    draft = Draft(made, Task.VQA, "which_of")
+    writer = TemplateWriter(know, random.Random(0), 3)
+    written = {text for _ in range(400) for text in writer.more(draft, [], 5)}
+    offered = set(writer.lattice(draft).sentences())
+    assert len(offered) >= 40
+    assert offered <= written
 
 
 def test_there_is_much_to_choose_among() -> None:
