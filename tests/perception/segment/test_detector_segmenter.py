@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,9 @@ import cv2
 import numpy as np
 import pytest
 
+from rvt_ray import backends
 from rvt_ray.backends import BackendSpec
-from rvt_ray.config import Config
+from rvt_ray.config import Config, load_config
 from rvt_ray.errors import ConfigError, MissingDependencyError
 from rvt_ray.masks import rle
 from rvt_ray.perception.base import Segmentation, TrackDraft
@@ -21,7 +23,7 @@ from rvt_ray.perception.segment.detector.options import DetectorOptions
 from rvt_ray.perception.segment.detector.segmenter import choose_looks
 from rvt_ray.pipeline.preflight import check_perception
 from rvt_ray.records import Absence
-from rvt_ray.video.frames import ArrayFrames
+from rvt_ray.video.frames import ArrayFrames, FrameArray
 from tests.perception.segment.detector_scene import Actor, H, OracleDetector, Stage, W
 from tests.twin.helpers import make_clip
 
@@ -177,6 +179,55 @@ def test_corrupt_weights_end_before_any_video_is_read(tmp_path: Path, content: b
     (tmp_path / MODEL).write_bytes(content)
     with pytest.raises(ConfigError, match=r"yolox_nano\.onnx cannot be used.*get it again"):
         check_perception(settings(tmp_path))
+
+
+class Nobody:
+    """A detector of a user's own, named in the config."""
+
+    name = "nobody"
+
+    class Options(backends.Options):
+        loud: bool = False
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+
+    def detect(self, frame: FrameArray) -> list[Detection]:
+        return []
+
+
+def test_a_detector_of_ones_own_is_named_in_the_config(crossing: Stage) -> None:
+    own = BackendSpec(backend=f"{__name__}:Nobody", options={"loud": True})
+    options = DetectorOptions(detector=own, plate_samples=9)
+    DetectorSegmenter.preflight(options)
+    segmenter = DetectorSegmenter(options)
+    assert segmenter.name == "detector:nobody"
+    assert segmenter.weights == ()
+    assert segmenter.segment(crossing.clip(), crossing.frames, [0]).tracks == []
+
+
+@pytest.mark.parametrize(
+    ("detector", "why"),
+    [
+        ({"backend": "yolx"}, "unknown backend 'yolx'; did you mean 'yolox'"),
+        ({"backend": "yolox", "options": {"tile": True}}, "unknown key 'tile'; did you mean 'tiles'"),
+    ],
+)
+def test_a_mistyped_detector_or_option_ends_before_any_video_is_read(
+    detector: dict[str, object], why: str
+) -> None:
+    spec = {"backend": "detector", "options": {"detector": detector}}
+    config = Config.model_validate({"perceive": {"segment": spec}})
+    with pytest.raises(ConfigError, match=rf"perceive\.segment\.options\.detector.*{re.escape(why)}"):
+        check_perception(config)
+
+
+def test_the_shipped_config_runs_with_the_shared_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = model_folder()
+    if not (folder / "tcmonodepth_tcsmallnet_192x320.onnx").is_file():
+        pytest.skip(f"the depth model is not in {folder}")
+    monkeypatch.setenv("RVT_RAY_MODELS", str(folder))
+    check_perception(load_config(Path(__file__).parents[3] / "configs/cpu.yaml"))
 
 
 def model_folder() -> Path:
