@@ -229,3 +229,11 @@ def test_an_anchor_is_called_by_the_superlative_that_always_holds(know: Knowledg
 def test_mass_nouns_have_no_plural() -> None:
     assert english.plural("furniture") == "furniture"
     assert english.plural("chair") == "chairs"
+
+
+def test_a_thing_is_not_said_to_be_something(know: Knowledge) -> None:
+    target = next(i for i in know.instances if "thing" in know.generic_nouns((i,)))
+    made = candidate(know, [unary("function", "sit on")], (target,))
+    for seed in range(12):
+        text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+        assert "thing that" not in text, text

@@ -123,6 +123,7 @@ class Phraser:
         usable = [p for p in plain if not self.is_forbidden(p)]
         if not usable:
             raise CannotSay(f"what it is for ({value!r}) names the target")
+        self._nouns.add("thing")  # "the thing that is something to sit on" says it twice
         return Said(self.any_of(usable))
 
     def generic(self, ids: Sequence[int]) -> str:
