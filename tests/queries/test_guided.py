@@ -77,6 +77,17 @@ def test_what_was_said_is_not_offered_again(rows: list[Row], number: int) -> Non
     assert set(left.sentences()) <= set(sentences)
 
 
+@given(rows=_ROWS, count=st.integers(0, 4))
+def test_shares_have_no_frame_in_common_and_lose_no_sentence(rows: list[Row], count: int) -> None:
+    lattice = Lattice(rows)
+    frames = {row.frame for row in lattice.rows}
+    shares = lattice.shares(count)
+    assert len(shares) == min(count, len(frames))
+    if count:
+        assert sorted(f for share in shares for f in {row.frame for row in share.rows}) == sorted(frames)
+        assert {t for share in shares for t in share.sentences()} == set(lattice.sentences())
+
+
 def test_marks_in_a_text_become_choices() -> None:
     text = f"Find {alike(['the one', 'that thing', 'the one'])}, please{alike(['.'])}"
     assert parts(text) == ("Find ", ("the one", "that thing"), ", ", "please.")

@@ -142,6 +142,12 @@ class Lattice:
                 rows.append(Row(row.frame, tuple(left)))
         return Lattice(rows)
 
+    def shares(self, count: int) -> list[Lattice]:
+        """At most so many lattices that have no frame in common and hold every sentence together."""
+        frames = list(dict.fromkeys(row.frame for row in self.rows))
+        groups = [set(frames[i::count]) for i in range(min(count, len(frames)))]
+        return [Lattice([row for row in self.rows if row.frame in group]) for group in groups]
+
     def pattern(self) -> str:
         """A regular expression that fits the sentences and nothing else: words, groups and alternatives only,
         so that no reply can run on in it."""

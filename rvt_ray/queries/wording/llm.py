@@ -3,6 +3,7 @@ change the truth, and the gates read what it wrote."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Sequence
@@ -150,27 +151,30 @@ class LlmWriter:
         return words
 
     async def _write_guided(self, draft: Draft) -> Words:
-        """The model decodes sentence after sentence inside the lattice of those that say the program. Each
-        begins in another frame than those before and, where it can, uses other phrases."""
+        """The model decodes each sentence inside the lattice of those that say the program. Paraphrases begin
+        in other frames than the query and each other and, where they can, use other phrases than the query.
+        """
         try:
             lattice = self._template.lattice(draft)
             slots = self._slots(draft)
         except CannotSay as error:
             raise LlmFailure(f"the program cannot be put into words: {error}", "") from error
-        said: list[str] = []
-        for _ in range(1 + self._settings.queries.paraphrases):
-            if not lattice.rows:
-                break
-            try:
-                text, found = await self._choose(draft, lattice, {**slots, "said": _already(said)})
-            except LlmFailure:
-                if not said:
-                    raise
-                break  # the query stands; its paraphrases may be the template's
-            if not too_alike(text, said):
-                said.append(text)
-            lattice = lattice.without(found)
-        return Words(said[0], tuple(said[1:]))
+        query, found = await self._choose(draft, lattice, {**slots, "said": _already([])})
+        slots["said"] = _already([query])
+        shares = lattice.without(found).shares(self._settings.queries.paraphrases)
+        # At once: an engine decodes a few sentences in hardly more time than one.
+        replies = await asyncio.gather(
+            *(self._choose(draft, share, slots) for share in shares), return_exceptions=True
+        )
+        said = [query]
+        for reply in replies:
+            if isinstance(reply, LlmFailure):
+                continue  # the query stands; its paraphrases may be the template's
+            if isinstance(reply, BaseException):
+                raise reply
+            if not too_alike(reply[0], said):
+                said.append(reply[0])
+        return Words(query, tuple(said[1:]))
 
     async def _choose(self, draft: Draft, lattice: Lattice, slots: dict[str, str]) -> tuple[str, Match]:
         """One sentence of the lattice, by the model's own probabilities."""
