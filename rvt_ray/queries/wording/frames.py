@@ -78,9 +78,9 @@ FRAMES: dict[str, tuple[str, ...]] = {
     "count_ones": (
         "How many of those in the clip {vp}?",
         "How many different ones {vp}?",
-        "In total, how many of them {vp}?",
+        "In total, how many different ones {vp}?",
         "Of all that can be seen, how many {vp}?",
-        "Over the whole clip, how many of them {vp}?",
+        "Over the whole clip, how many of those in view {vp}?",
         "Tell me how many of those to be seen {vp}.",
         "Count all of those that {vp}.",
     ),

@@ -44,8 +44,8 @@ PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
         ),
         "heavy": (
             "<start> out {p}",
+            "<begin> {p}",
             "at the start <be> {p}",
-            "in the beginning <be> {p}",
             "at first <be> {p}",
         ),
     },
@@ -57,7 +57,7 @@ PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
             "<be> {p} when the clip ends",
             "<be> {p} in the end",
         ),
-        "heavy": ("<end> up {p}", "at the end <be> {p}", "in the end <be> {p}", "finally <be> {p}"),
+        "heavy": ("<end> up {p}", "<finish> {p}", "at the end <be> {p}", "in the end <be> {p}"),
     },
     THROUGHOUT: {
         "light": ("always <stay> {p}", "<be> {p} the whole time", "<be> {p} from start to finish"),
@@ -76,7 +76,7 @@ STATE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
     None: {"light": ("{s}",), "heavy": ("{s}",)},
     START: {
         "light": ("{s} at the start", "{s} at first", "{s} when the clip begins"),
-        "heavy": ("at the start {s}", "in the beginning {s}"),
+        "heavy": ("at the start {s}", "at first {s}"),
     },
     END: {
         "light": ("{s} at the end", "{s} in the end", "{s} when the clip ends"),
