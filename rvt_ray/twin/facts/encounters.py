@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import Motion, agreed, ends, rise
+from rvt_ray.twin.facts.motion import Motion, ends, rise
 from rvt_ray.twin.facts.table import Table, decided
 from rvt_ray.twin.facts.temporal import hidden_runs, span
-from rvt_ray.twin.facts.view import View
+from rvt_ray.twin.facts.view import View, agreed
 
 Binary = Callable[[View], Table]
 

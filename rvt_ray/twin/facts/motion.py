@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.tracks import TrackArrays
-
-if TYPE_CHECKING:
-    from rvt_ray.twin.facts.view import View
 
 MIN_SEEN = 4
 STEP_SPREAD = 0.954
@@ -233,21 +227,3 @@ def measure_motion(tracks: TrackArrays, settings: FactSettings, placed: Bools) -
         velocity_y=vy,
         **numbers,
     )
-
-
-def agreed(measure: Callable[[View, Motion], Table]) -> Callable[[View], Table]:
-    """A predicate on motion, decided twice: by every sight of a thing, and by those on which the border
-    cuts nothing off. What comes into view is first a sliver whose centroid tells little of where it is;
-    but its motion is not over when it begins to leave. Where the two differ the fact is unknown."""
-
-    def table(view: View) -> Table:
-        by_sight = measure(view, view.motion)
-        if view.whole_motion is view.motion:
-            return by_sight
-        by_whole = measure(view, view.whole_motion)
-        same = by_sight.truth == by_whole.truth
-        truth = np.where(same, by_sight.truth, 0).astype(np.int8)
-        margin = np.where(truth != 0, np.minimum(by_sight.margin, by_whole.margin), 0.0)
-        return Table(truth, margin, by_sight.moments)
-
-    return table

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from rvt_ray.records import DepthKind
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, agreed, change
+from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, change
 from rvt_ray.twin.facts.table import Moments, Table, decided
 from rvt_ray.twin.facts.tracks import OCCLUDED, OUT, TrackArrays
-from rvt_ray.twin.facts.view import View
+from rvt_ray.twin.facts.view import View, agreed
 
 Unary = Callable[[View], Table]
 

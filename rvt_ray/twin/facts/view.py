@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+
+import numpy as np
 
 from rvt_ray.config.settings import FactSettings
 from rvt_ray.records import DigitalTwin
 from rvt_ray.twin.facts.contact import Gaps, Segments
 from rvt_ray.twin.facts.motion import Motion, measure_motion, uncut
+from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.tracks import TrackArrays, track_arrays
 
 
@@ -37,3 +41,21 @@ class View:
         if (placed == self.tracks.seen).all():
             return self.motion
         return measure_motion(self.tracks, self.settings, placed)
+
+
+def agreed(measure: Callable[[View, Motion], Table]) -> Callable[[View], Table]:
+    """A predicate on motion, decided twice: by every sight of a thing, and by those on which the border
+    cuts nothing off. What comes into view is first a sliver whose centroid tells little of where it is;
+    but its motion is not over when it begins to leave. Where the two differ the fact is unknown."""
+
+    def table(view: View) -> Table:
+        by_sight = measure(view, view.motion)
+        if view.whole_motion is view.motion:
+            return by_sight
+        by_whole = measure(view, view.whole_motion)
+        same = by_sight.truth == by_whole.truth
+        truth = np.where(same, by_sight.truth, 0).astype(np.int8)
+        margin = np.where(truth != 0, np.minimum(by_sight.margin, by_whole.margin), 0.0)
+        return Table(truth, margin, by_sight.moments)
+
+    return table
