@@ -21,17 +21,18 @@ from rvt_ray.records import AuditWord, ClipRecord, Sample
 log = logging.getLogger(__name__)
 
 AUDIT_ASSETS = (*ASSETS, "audit.js", "audit.css")
-KEY_FRAMES = 4
+MOMENTS, MOMENT_SIDE = 8, 400
+"""Frames shown of a clip, both ends among them, and their longer side in pixels: some 200 kB a clip."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """A sample to be judged. `key_frames` show everything, `truth` the target."""
+    """A sample to be judged. `moments` show everything, `truth` the target."""
 
     number: int
     sample: Sample
     clip: ClipRecord
-    key_frames: list[Picture]
+    moments: list[Picture]
     truth: list[Picture]
     video_missing: str
 
@@ -59,6 +60,16 @@ def draw_samples(rows: Iterable[tuple[str, str, int]], count: int, seed: int) ->
             if queue and len(drawn) < count:
                 drawn.append(queue.pop())
     return sorted(drawn, key=dice)
+
+
+def moments(num_frames: int, count: int = MOMENTS) -> list[int]:
+    """Frames to judge a clip by: the first, the last, and others evenly between them.
+
+    "At the end" and "the whole time" are said of queries, so both ends have to be seen.
+    """
+    if num_frames <= count:
+        return list(range(num_frames))
+    return [round(i * (num_frames - 1) / (count - 1)) for i in range(count)]
 
 
 def write_audit(
@@ -125,8 +136,10 @@ def _items(
             f"{corpus.root}: clip {clip.clip_id} has samples but no twin; run `rvt-ray validate`"
         )
     album, masks = Album(clip, target / file_stem(clip.clip_id)), MaskBook(twin)
-    keys = twin.key_frames or [0]
-    shown = [clip_page.key_frame(album, masks, frame) for frame in clip_page.spread(keys, KEY_FRAMES)]
+    shown = [
+        clip_page.outlined_frame(album, masks, frame, "moment", MOMENT_SIDE, f"Frame {frame}")
+        for frame in moments(clip.num_frames)
+    ]
     picked = [s for s in corpus.samples(clip.clip_id) if s.sample_id in numbers]
     truth = [clip_page.query_pictures(album, masks, s) for s in picked]
     missing = album.paint(opener)

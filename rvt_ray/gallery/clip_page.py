@@ -174,12 +174,23 @@ class MaskBook:
 
 
 def key_frame(album: Album, masks: MaskBook, frame: int) -> Picture:
-    """A frame with every instance's outline."""
+    """A key frame with every instance's outline."""
+    return outlined_frame(album, masks, frame, "key", KEY_FRAME_SIDE, f"Key frame {frame}")
+
+
+def outlined_frame(album: Album, masks: MaskBook, frame: int, stem: str, max_side: int, name: str) -> Picture:
+    """A frame with every instance's outline.
+
+    Args:
+        stem: of the file; one per size.
+        max_side: of the picture, in pixels.
+        name: what the frame is called in the text that stands for the picture.
+    """
     ids = [i.instance_id for i in masks.twin.instances]
     shown = [i for i in ids if frame in masks.visible_frames(i)]
-    alt = f"Key frame {frame} with outlines of " + (masks.names(shown) or "no visible instance")
+    alt = f"{name} with outlines of " + (masks.names(shown) or "no visible instance")
     return album.want(
-        frame, "key", lambda image: draw.outlined(image, masks.shapes(frame, ids), KEY_FRAME_SIDE), alt
+        frame, stem, lambda image: draw.outlined(image, masks.shapes(frame, ids), max_side), alt
     )
 
 

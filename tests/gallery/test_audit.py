@@ -14,8 +14,9 @@ import pytest
 from rvt_ray.cli import main
 from rvt_ray.corpus import CorpusError
 from rvt_ray.evaluation.audit_report import read_verdicts
-from rvt_ray.gallery.audit import draw_samples, write_audit
+from rvt_ray.gallery.audit import MOMENTS, draw_samples, moments, write_audit
 from tests.corpora import write_corpus
+from tests.gallery.conftest import N
 from tests.gallery.test_browser import CHROMIUM, browse, console_errors
 
 
@@ -75,6 +76,27 @@ def test_the_truth_is_out_of_sight_until_asked_for(page) -> None:
     assert "highlighted" in hidden
 
 
+def test_the_end_of_a_clip_is_shown_since_queries_speak_of_it(page) -> None:
+    seen = Visible()
+    seen.feed(page.read_text())
+    (ball,) = {image.split("/")[0] for image in seen.images if f"f{N - 1:05d}.jpg" in image}
+    frames = {int(m[1]) for i in seen.images if (m := re.match(rf"{ball}/moment-f(\d+)\.jpg", i))}
+    assert len(frames) == MOMENTS
+    assert {0, N - 1} < frames
+    assert max(b - a for a, b in zip(sorted(frames), sorted(frames)[1:], strict=False)) <= N // MOMENTS + 2
+    assert any("crate" in image for image in seen.images if f"f{N - 1:05d}.jpg" in image), "all outlines"
+    files = list((page.parent / ball).glob("moment-*.jpg"))
+    assert len(files) == MOMENTS
+    assert sum(f.stat().st_size for f in files) < 400_000
+
+
+@pytest.mark.parametrize("count", [1, 2, MOMENTS, MOMENTS + 1, 5000])
+def test_no_moment_is_shown_twice_however_short_the_clip(count: int) -> None:
+    shown = moments(count)
+    assert shown == sorted(set(shown))
+    assert (shown[0], shown[-1], len(shown)) == (0, count - 1, min(count, MOMENTS))
+
+
 def test_untrusted_text_stays_text(page) -> None:
     assert "<script>document.title" not in page.read_text()
 
@@ -113,6 +135,10 @@ f.onload = async () => {
   if (turn === 1) {
     r.overflow = d.documentElement.scrollWidth - d.documentElement.clientWidth;
     r.hidden = articles.every((a) => a.querySelector(".truth").offsetParent === null);
+    articles[0].querySelector('[data-verdict="wrong"]').click();
+    articles[0].querySelector(".reveal").click();
+    r.unnamedVerdicts = d.querySelectorAll('.verdict[aria-pressed="true"]').length;
+    r.unnamedTruth = articles[0].querySelector(".truth").offsetParent !== null;
     d.getElementById("export").click();
     r.unnamed = d.getElementById("progress").textContent;
     const name = d.getElementById("rater");
@@ -144,22 +170,90 @@ f.src = "index.html";
 </script>"""
 
 
+# Two raters at one browser, in turn: what each of them sees and exports.
+TWO_RATERS = """<!doctype html><meta charset=utf-8>
+<iframe id=f width="1280" height=900></iframe><pre id=r></pre>
+<script>
+const f = document.getElementById("f"), r = {};
+let turn = 0;
+f.onload = async () => {
+  const d = f.contentDocument, w = f.contentWindow;
+  const articles = [...d.querySelectorAll("article[data-sample]")];
+  const call = (name) => {
+    const box = d.getElementById("rater");
+    box.value = name; box.dispatchEvent(new Event("input"));
+  };
+  const seen = () => ({
+    pressed: [...d.querySelectorAll('.verdict[aria-pressed="true"]')].map((b) => b.dataset.verdict),
+    notes: articles.map((a) => a.querySelector(".note").value).filter(Boolean),
+    truths: articles.filter((a) => !a.querySelector(".truth").hidden).length,
+    progress: d.getElementById("progress").textContent,
+  });
+  turn += 1;
+  if (turn === 1) {
+    call("ann");
+    articles[0].querySelector(".reveal").click();
+    articles[0].querySelector('[data-verdict="wrong"]').click();
+    const note = articles[0].querySelector(".note");
+    note.value = "anns own"; note.dispatchEvent(new Event("input"));
+    call("bob");
+    r.bobFirst = seen();
+    articles[1].querySelector('[data-verdict="correct"]').click();
+    d.getElementById("download").addEventListener("click", (e) => e.preventDefault());
+    d.getElementById("export").click();
+    r.bobLines = await (await fetch(d.getElementById("download").href)).text();
+    call("ann");
+    r.annAgain = seen();
+    call("bob");
+    f.contentWindow.location.reload();
+    return;
+  }
+  r.bobReloaded = seen();
+  r.name = d.getElementById("rater").value;
+  call("ann");
+  r.annReloaded = seen();
+  document.getElementById("r").textContent = JSON.stringify(r);
+};
+f.src = "index.html";
+</script>"""
+
+
+def probed(page: Path, profile: Path, serve, name: str, probe: str):
+    """What a probe beside the page wrote down, with the browser's own output."""
+    (page.parent / name).write_text(probe, encoding="utf-8")
+    result = browse(profile, "--virtual-time-budget=8000", "--dump-dom", f"{serve(page.parent)}/{name}")
+    found = re.search(r'<pre id="r">(.+?)</pre>', result.stdout, re.S)
+    assert found, result.stdout[-500:] + result.stderr[-1500:]
+    return result, json.loads(unescape(found[1]))
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
+def test_a_second_rater_neither_sees_nor_exports_the_first_ones_verdicts(
+    page: Path, tmp_path: Path, serve
+) -> None:
+    _, report = probed(page, tmp_path, serve, "probe-raters.html", TWO_RATERS)
+    assert report["bobFirst"] == {"pressed": [], "notes": [], "truths": 0, "progress": "0 of 6 judged"}
+    (line,) = report["bobLines"].splitlines()
+    exported = json.loads(line)
+    assert (exported["rater"], exported["verdict"], exported["note"]) == ("bob", "correct", "")
+    assert exported["saw_truth"] is False
+    for seen in (report["annAgain"], report["annReloaded"]):
+        assert (seen["pressed"], seen["notes"]) == (["wrong"], ["anns own"])
+    assert report["name"] == "bob"
+    assert (report["bobReloaded"]["pressed"], report["bobReloaded"]["notes"]) == (["correct"], [])
+
+
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_verdicts_are_kept_and_exported(page: Path, tmp_path: Path, width: int, serve) -> None:
-    probe = page.parent / f"probe-{width}.html"
-    probe.write_text(PROBE % {"width": width}, encoding="utf-8")
-    result = browse(
-        tmp_path, "--virtual-time-budget=8000", "--dump-dom", f"{serve(page.parent)}/{probe.name}"
-    )
-    found = re.search(r'<pre id="r">(.+?)</pre>', result.stdout, re.S)
-    assert found, result.stdout[-500:] + result.stderr[-1500:]
-    report = json.loads(unescape(found[1]))
+    result, report = probed(page, tmp_path, serve, f"probe-{width}.html", PROBE % {"width": width})
     assert report["overflow"] <= 0
     assert report["hidden"]
     assert report["shown"]
     assert "name first" in report["unnamed"]
+    assert (report["unnamedVerdicts"], report["unnamedTruth"]) == (0, False), "nobody's verdicts"
     assert report["progress"] == "2 of 6 judged"
     assert report["pressed"] == 2
     assert report["open"] == 4

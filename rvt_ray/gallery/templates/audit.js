@@ -1,4 +1,4 @@
-// Verdicts are kept in this browser (localStorage) under the key of the draw, and exported as JSON lines.
+// Verdicts are kept in this browser (localStorage) by draw and rater, and exported as JSON lines.
 "use strict";
 (function () {
   const bar = document.getElementById("bar");
@@ -8,22 +8,60 @@
   const download = document.getElementById("download");
   const articles = Array.from(document.querySelectorAll("article[data-sample]"));
   const place = "rvt-ray-audit-" + bar.dataset.audit;
+  const last = place + "-rater"; // who judged here last
+  const memory = new Map(); // what was judged since the page was opened, for a browser that keeps nothing
   let state = { rater: "", verdicts: {} };
+  let keeps = true;
 
-  function load() {
+  function read(key) {
     try {
-      const kept = JSON.parse(localStorage.getItem(place) || "null");
-      if (kept && kept.verdicts) state = kept;
+      return localStorage.getItem(key);
     } catch (error) {
-      progress.textContent = "This browser keeps nothing: export before you close the page";
+      keeps = false;
+      return null;
+    }
+  }
+  function write(key, text) {
+    try {
+      localStorage.setItem(key, text);
+    } catch (error) {
+      keeps = false;
+    }
+  }
+  function verdictsOf(name) {
+    if (memory.has(name)) return memory.get(name);
+    try {
+      return JSON.parse(read(place + ":" + name)) || {};
+    } catch (error) {
+      return {}; // not ours, or cut short
     }
   }
   function save() {
-    try {
-      localStorage.setItem(place, JSON.stringify(state));
-    } catch (error) {
-      progress.textContent = "This browser keeps nothing: export before you close the page";
+    memory.set(state.rater, state.verdicts);
+    write(place + ":" + state.rater, JSON.stringify(state.verdicts));
+  }
+  // Each rater's verdicts are his own: nothing is judged before there is a name to keep it under.
+  function named() {
+    if (state.rater) return true;
+    rater.focus();
+    progress.textContent = "Your name first, please";
+    return false;
+  }
+  function become(name) {
+    state = { rater: name, verdicts: name ? verdictsOf(name) : {} };
+    for (const article of articles) {
+      const note = article.querySelector(".note");
+      note.value = (state.verdicts[article.dataset.sample] || {}).note || "";
+      note.disabled = !name;
+      reveal(article, false); // the next rater is not shown what the last one asked to see
     }
+    show();
+  }
+  function reveal(article, shown) {
+    const button = article.querySelector(".reveal");
+    article.querySelector(".truth").hidden = !shown;
+    button.setAttribute("aria-expanded", String(shown));
+    button.textContent = shown ? "Hide the truth" : "Show the truth";
   }
   function entry(article) {
     const id = article.dataset.sample;
@@ -42,6 +80,7 @@
       if (mine.verdict) judged += 1;
     }
     progress.textContent = judged + " of " + articles.length + " judged";
+    if (!keeps) progress.textContent += ". This browser keeps nothing: export before you close the page";
   }
   function lines() {
     const out = [];
@@ -57,25 +96,26 @@
     }
     return out.map((line) => line + "\n").join("");
   }
-  load();
-  rater.value = state.rater;
-  rater.addEventListener("input", () => { state.rater = rater.value.trim(); save(); });
+  rater.addEventListener("input", () => {
+    const name = rater.value.trim();
+    if (name === state.rater) return;
+    become(name);
+    write(last, name);
+  });
   onlyOpen.addEventListener("change", show);
   bar.addEventListener("submit", (event) => event.preventDefault());
   for (const article of articles) {
-    const reveal = article.querySelector(".reveal");
     const truth = article.querySelector(".truth");
     const note = article.querySelector(".note");
-    note.value = (state.verdicts[article.dataset.sample] || {}).note || "";
-    reveal.addEventListener("click", () => {
-      truth.hidden = !truth.hidden;
-      reveal.setAttribute("aria-expanded", String(!truth.hidden));
-      reveal.textContent = truth.hidden ? "Show the truth" : "Hide the truth";
+    article.querySelector(".reveal").addEventListener("click", () => {
+      if (!named()) return;
+      reveal(article, truth.hidden);
       if (!truth.hidden) { entry(article).peeked = true; save(); }
     });
     note.addEventListener("input", () => { entry(article).note = note.value; save(); });
     for (const button of article.querySelectorAll(".verdict")) {
       button.addEventListener("click", () => {
+        if (!named()) return;
         const mine = entry(article);
         mine.verdict = mine.verdict === button.dataset.verdict ? "" : button.dataset.verdict;
         save();
@@ -84,12 +124,13 @@
     }
   }
   document.getElementById("export").addEventListener("click", () => {
-    if (!state.rater) { rater.focus(); progress.textContent = "Your name first, please"; return; }
+    if (!named()) return;
     const name = state.rater.replace(/[^A-Za-z0-9_-]+/g, "_");
     if (download.href) URL.revokeObjectURL(download.href);
     download.href = URL.createObjectURL(new Blob([lines()], { type: "application/x-ndjson" }));
     download.download = "verdicts-" + bar.dataset.audit + "-" + name + ".jsonl";
     download.click();
   });
-  show();
+  rater.value = read(last) || "";
+  become(rater.value);
 })();
