@@ -36,6 +36,7 @@ from rvt_ray.pipeline.manifest import (
     build_manifest,
     write_manifest,
 )
+from rvt_ray.pipeline.ownership import check_corpus_root, replaceable
 from rvt_ray.pipeline.shards import Shard, shard_name, write_shards
 from rvt_ray.pipeline.speed import Speed
 from rvt_ray.pipeline.storage import Storage
@@ -287,10 +288,11 @@ def _check_unique(hashes: array[int]) -> None:
 
 
 def _swap(storage: Storage, shards: dict[str, list[Shard]]) -> None:
+    check_corpus_root(storage)  # again: a run is long, and its folder open to everybody
     storage.delete(MANIFEST)
     for name, found in shards.items():
         wanted = {shard_name(name, i, len(found)) for i in range(len(found))}
-        for old in list(storage.names(name)):
+        for old in replaceable(storage, name):
             if old not in wanted:
                 storage.delete(old)
         for i, shard in enumerate(found):

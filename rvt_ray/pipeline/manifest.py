@@ -27,6 +27,7 @@ from rvt_ray.records import BUILD_STAGES, SCHEMA_VERSION, Stage
 logger = logging.getLogger(__name__)
 
 MANIFEST = "manifest.json"
+TOOL = "rvt-ray"
 _PACKAGES = (
     "av",
     "decord",
@@ -190,7 +191,7 @@ def build_manifest(
     return {
         "schema_version": SCHEMA_VERSION,
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "tool": {"name": "rvt-ray", "version": __version__},
+        "tool": {"name": TOOL, "version": __version__},
         "versions": {
             "python": platform.python_version(),
             "stages": {str(stage): number for stage, number in STAGE_VERSION.items()},

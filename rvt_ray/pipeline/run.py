@@ -31,6 +31,7 @@ from rvt_ray.pipeline.catalogue import (
 from rvt_ray.pipeline.finalise import finalise_corpus
 from rvt_ray.pipeline.graph import run_graph
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
+from rvt_ray.pipeline.ownership import check_answers_root, check_corpus_root
 from rvt_ray.pipeline.preflight import check_config
 from rvt_ray.pipeline.progress import Progress
 from rvt_ray.pipeline.resources import check_resources, devices_of, ray_session
@@ -187,6 +188,8 @@ def open_run(
         ConfigError: something is wrong that the user can mend.
     """
     storage = Storage(out)
+    # Before the settings' check, whose probe would make any folder look like ours.
+    (check_answers_root if list(stages) == [Stage.SOLVE] else check_corpus_root)(storage)
     check_config(config, stages, storage)
     stages = [stage for stage in stages if stage is not Stage.CAPTION or asks_a_model(config)]
     run_id = uuid.uuid4().hex
@@ -234,6 +237,7 @@ def build(config: Config, out: str | Path, **options: Any) -> Result:
 def finalise(config: Config, out: str | Path) -> Result:
     """Staging -> shards and manifest. No Ray."""
     storage = Storage(out)
+    check_corpus_root(storage)
     storage.check_writable()
     with storage.lock():
         storage.sweep(STAGING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 _ROW_GROUP_BYTES = 32 * 1024**2
 _ROW_GROUP_ROWS = 4096
+_SHARD = re.compile(r"[a-z]+/part-\d{5,}-of-\d{5,}\.parquet")
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,11 @@ def write_shards(
 def shard_name(table: str, i: int, of: int) -> str:
     """Final name of a table's i-th shard, relative to the output root."""
     return f"{table}/part-{i:05d}-of-{of:05d}.parquet"
+
+
+def is_shard_name(name: str) -> bool:
+    """Whether a name, relative to the output root, is one that `shard_name` gives."""
+    return _SHARD.fullmatch(name) is not None
 
 
 def sha256_of(path: Path) -> str:

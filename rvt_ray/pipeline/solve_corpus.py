@@ -25,6 +25,7 @@ from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.evaluation import EvaluationOptions, evaluate
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.own_twins import OwnTwins
+from rvt_ray.pipeline.ownership import replaceable
 from rvt_ray.pipeline.run import Result, open_run
 from rvt_ray.pipeline.shards import shard_name, write_shards
 from rvt_ray.pipeline.storage import Storage
@@ -210,7 +211,7 @@ def _collect(ledger: Ledger, rows: Sequence[Row], storage: Storage) -> set[str]:
             folder = scratch / name
             folder.mkdir()
             shards = write_shards(folder, schema, tables, 2000, 256 * 1024**2)
-            for old in list(storage.names(name)):
+            for old in replaceable(storage, name):
                 storage.delete(old)
             for i, shard in enumerate(shards):
                 storage.publish(shard.path, shard_name(name, i, len(shards)))

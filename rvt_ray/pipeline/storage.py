@@ -141,6 +141,27 @@ class Storage:
         for path in found:
             yield str(path).removeprefix(base).lstrip("/")
 
+    def entries(self) -> list[str]:
+        """Names of the files and folders directly below the root; nothing when it is absent or a file."""
+        if self.is_local:
+            try:
+                return sorted(os.listdir(self.root))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+        fs, base = self._remote
+        try:
+            found = fs.ls(base, detail=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        return sorted({str(path).rstrip("/").rpartition("/")[2] for path in found})
+
+    def is_file(self, name: str) -> bool:
+        """Whether the name is a file, and not a folder."""
+        if self.is_local:
+            return os.path.isfile(os.path.join(self.root, name))
+        fs, base = self._remote
+        return bool(fs.isfile(f"{base}/{name}"))
+
     def publish(self, local: Path, name: str) -> None:
         """Move a finished local file to its final name, as a whole."""
         if not self.is_local:
