@@ -221,3 +221,36 @@ def test_a_reader_that_leaves_early_is_no_error(corpus: Path) -> None:
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False
     )
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "perceive", "generate", "finalise"])
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot read"),
+        (b"kinds: {}", "not JSON"),
+        (b"\xff\xfe", "not UTF-8"),
+        (
+            b'{"kinds": {"cat": {"synonym": ["tom"]}}}',
+            "unknown key 'kinds.cat.synonym'; did you mean 'synonyms'",
+        ),
+        (b'{"kinds": {"cat": {"functions": ["purring"]}}}', "kind 'cat' has function 'purring'"),
+    ],
+    ids=["missing", "no-json", "no-text", "wrong-key", "undefined"],
+)
+def test_a_bad_lexicon_is_refused_before_anything_is_perceived(
+    command: str, content: bytes | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "mine.json", tmp_path / "out"
+    if content is not None:
+        path.write_bytes(content)
+    source = ["--source", str(make_videos(tmp_path / "v", 1))] if command in ("build", "perceive") else []
+    words = [command, *source, "--out", str(out), "--set", f"generate.queries.lexicon={path}"]
+    assert main(words) == Exit.MISUSE
+    said = capsys.readouterr().err
+    assert f"generate.queries.lexicon: {'cannot read ' if content is None else ''}{path}" in said
+    assert says in said
+    assert not list(out.rglob("*.parquet"))
+    path.write_text("{}")  # the same process reads it again
+    main(["finalise", "--out", str(out), "--set", f"generate.queries.lexicon={path}"])
+    assert "nothing was staged here yet" in capsys.readouterr().err

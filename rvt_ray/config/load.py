@@ -89,7 +89,11 @@ def _apply(tree: dict[str, Any], override: str) -> None:
 def fingerprint(config: Config, stage: Stage) -> str:
     """16 hex digits over every setting that can change the stage's result, upstream stages included.
 
-    Where the videos lie, and how the job runs (`run`, `sources`, the reply cache's folder), are left out.
+    Where the videos lie, and how the job runs (`run`, `sources`, the reply cache's folder), are left out. The
+    lexicon counts by its content, not by its path.
+
+    Raises:
+        ConfigError: the lexicon cannot be read.
     """
     if stage is Stage.SOLVE:
         return _digest(_solve_content(config))
@@ -105,6 +109,7 @@ def fingerprint(config: Config, stage: Stage) -> str:
     if stage is Stage.GENERATE:
         generate = config.generate.model_dump(mode="json")
         generate["llm"].pop("cache")
+        generate["queries"]["lexicon"] = _lexicon_content(config)
         content["generate"] = [STAGE_VERSION[Stage.GENERATE], generate]
     return _digest(content)
 
@@ -116,11 +121,24 @@ def _solve_content(config: Config) -> dict[str, Any]:
     content: dict[str, Any] = {
         "solve": [STAGE_VERSION[Stage.SOLVE], agent],
         "facts": config.generate.facts.model_dump(mode="json"),
-        "lexicon": config.generate.queries.lexicon,
+        "lexicon": _lexicon_content(config),
     }
     if config.agent.twin == "own":
         content["perceive"] = fingerprint(config, Stage.CAPTION)
     return content
+
+
+def _lexicon_content(config: Config) -> str | None:
+    path = config.generate.queries.lexicon
+    if path is None:
+        return None
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigError(
+            f"generate.queries.lexicon: cannot read {path}: {error.strerror}; give a JSON file as "
+            "docs/wording.md shows, or null for the built-in lexicon"
+        ) from error
 
 
 def _apart(perceive: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -6,12 +6,21 @@ changes a result (resources, deadlines, where). Fingerprints rest on that split.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from rvt_ray.backends import BackendSpec
 from rvt_ray.records.enums import Task
+
+T = TypeVar("T")
+
+
+def _distinct(values: list[T]) -> list[T]:
+    doubled = next((value for i, value in enumerate(values) if value in values[:i]), None)
+    if doubled is not None:
+        raise ValueError(f"{doubled} stands there twice; name each once")
+    return values
 
 
 class Settings(BaseModel):
@@ -174,8 +183,12 @@ class GateSettings(Settings):
 class QuerySettings(Settings):
     """What is asked of a twin."""
 
-    tasks: list[Task] = Field(default_factory=lambda: list(Task))
-    levels: list[int] = Field(default_factory=lambda: [1, 2, 3, 4])
+    tasks: Annotated[list[Task], AfterValidator(_distinct)] = Field(
+        default_factory=lambda: list(Task), min_length=1
+    )
+    levels: Annotated[list[Annotated[int, Field(ge=1, le=4)]], AfterValidator(_distinct)] = Field(
+        default_factory=lambda: [1, 2, 3, 4], min_length=1
+    )
     targets_per_clip: int = Field(default=4, ge=1, description="things and groups that some program finds")
     samples_per_clip: int = Field(default=16, ge=1)
     no_target_share: float = Field(default=0.07, ge=0, le=0.5)

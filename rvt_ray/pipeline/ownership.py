@@ -91,8 +91,8 @@ def _refuse_foreign(storage: Storage, folders: dict[str, pa.Schema], listed: set
             foreign.append(name)
     if foreign:
         raise ConfigError(
-            f"--out {storage.root}: {_some(foreign)} would be deleted or replaced, and is listed by no manifest "
-            "of rvt-ray. Move away what is yours, or give another folder"
+            f"--out {storage.root}: {_some(foreign)} would be deleted or replaced, and is listed by no "
+            "manifest of rvt-ray. Move away what is yours, or give another folder"
         )
 
 

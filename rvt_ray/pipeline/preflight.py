@@ -20,7 +20,7 @@ def check_config(config: Config, stages: Sequence[Stage], storage: Storage) -> N
         ConfigError: every problem found, one per line.
     """
     problems: list[str] = []
-    checks: list[Callable[[], None]] = [storage.check_writable]
+    checks: list[Callable[[], None]] = [storage.check_writable, lambda: check_lexicon(config)]
     if Stage.INDEX in stages:
         checks.append(lambda: check_sources(config))
     if Stage.PERCEIVE in stages:
@@ -85,6 +85,19 @@ def check_perception(config: Config) -> None:
     if problems:
         absent = all(isinstance(problem, MissingDependencyError) for problem in problems)
         raise (MissingDependencyError if absent else ConfigError)("\n".join(map(str, problems)))
+
+
+def check_lexicon(config: Config) -> None:
+    """The user's lexicon can be read and is one.
+
+    Raises:
+        ConfigError: naming the file, the key in it and the remedy.
+    """
+    from rvt_ray.queries.lexicon import load_lexicon
+
+    # What an earlier run of this process has read may have been edited since.
+    load_lexicon.cache_clear()
+    load_lexicon(config.generate.queries.lexicon)
 
 
 def _check_backend(spec: BackendSpec, builtin: dict[str, str], what: str) -> None:

@@ -32,7 +32,7 @@ from rvt_ray.pipeline.finalise import finalise_corpus
 from rvt_ray.pipeline.graph import run_graph
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.ownership import check_answers_root, check_corpus_root
-from rvt_ray.pipeline.preflight import check_config
+from rvt_ray.pipeline.preflight import check_config, check_lexicon
 from rvt_ray.pipeline.progress import Progress
 from rvt_ray.pipeline.resources import check_resources, devices_of, ray_session
 from rvt_ray.pipeline.stages import ASYNC_STAGES, WORKERS, Job
@@ -238,6 +238,7 @@ def finalise(config: Config, out: str | Path) -> Result:
     """Staging -> shards and manifest. No Ray."""
     storage = Storage(out)
     check_corpus_root(storage)
+    check_lexicon(config)
     storage.check_writable()
     with storage.lock():
         storage.sweep(STAGING)

@@ -98,3 +98,37 @@ def test_a_setting_changes_exactly_the_fingerprints_it_can_change_results_of(
 def test_the_resolved_config_round_trips_through_its_own_dump(values: dict[str, int]) -> None:
     config = load_config(None, [f"{k}={v}" for k, v in values.items()])
     assert Config.model_validate(config.model_dump(mode="json")) == config
+
+
+def test_an_edited_lexicon_is_another_setting_and_a_moved_one_is_not(tmp_path: Path) -> None:
+    def prints(path: Path) -> tuple[str, ...]:
+        config = load_config(None, [f"generate.queries.lexicon={path}"])
+        return tuple(fingerprint(config, stage) for stage in Stage)
+
+    mine, moved = tmp_path / "mine.json", tmp_path / "moved.json"
+    mine.write_text('{"kinds": {"scooter": {}}}')
+    before = prints(mine)
+    moved.write_bytes(mine.read_bytes())
+    assert prints(moved) == before
+    mine.write_text('{"kinds": {"scooter": {"synonyms": ["moped"]}}}')
+    changed = {stage for stage, a, b in zip(Stage, before, prints(mine), strict=True) if a != b}
+    assert changed == {Stage.GENERATE, Stage.SOLVE}
+    mine.unlink()
+    with pytest.raises(ConfigError, match=r"generate\.queries\.lexicon: cannot read .*mine\.json"):
+        prints(mine)
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("levels=[]", r"levels: List should have at least 1 item"),
+        ("levels=[0]", r"levels\.0: Input should be greater than or equal to 1"),
+        ("levels=[1, 5]", r"levels\.1: Input should be less than or equal to 4"),
+        ("levels=[2, 1, 2]", r"levels: .*2 stands there twice"),
+        ("tasks=[]", r"tasks: List should have at least 1 item"),
+        ("tasks=[vqa, vqa]", r"tasks: .*vqa stands there twice"),
+    ],
+)
+def test_levels_and_tasks_that_nothing_can_have_are_refused(override: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=rf"generate\.queries\.{said}"):
+        load_config(None, [f"generate.queries.{override}"])

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rvt_ray.backends import explain
 from rvt_ray.errors import ConfigError
 from rvt_ray.queries import english
 
 NAMELESS = frozenset({"", "unknown", "object", "thing", "item", "unclear", "instance", "blob", "region"})
+_REMEDY = "give a JSON file as docs/wording.md shows, or null for the built-in lexicon"
 
 
 class Kind(BaseModel):
@@ -167,8 +169,9 @@ def load_lexicon(extension: str | None = None) -> Lexicon:
         for function in kind.functions:
             if not functions.get(function):
                 raise ConfigError(
-                    f"{extension or 'lexicon.json'}: kind {name!r} has function {function!r}, which is not "
-                    "defined; add it under `functions` with at least one verb phrase"
+                    f"generate.queries.lexicon: {extension or 'lexicon.json'}: kind {name!r} has function "
+                    f"{function!r}, which is not defined; add it under "
+                    "`functions` with at least one verb phrase"
                 )
     return Lexicon(kinds, functions, frozenset(prefixes))
 
@@ -178,10 +181,15 @@ def _read(path: Path) -> _File:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"generate.queries.lexicon: cannot read {path}: {error.strerror}; give a JSON file shaped like "
-            "rvt_ray/queries/lexicon/lexicon.json"
+            f"generate.queries.lexicon: cannot read {path}: {error.strerror}; {_REMEDY}"
         ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"generate.queries.lexicon: {path}: not UTF-8 text ({error}); {_REMEDY}") from error
     try:
         return _File.model_validate(json.loads(text))
-    except (json.JSONDecodeError, ValidationError) as error:
-        raise ConfigError(f"generate.queries.lexicon: {path}: {error}") from error
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"generate.queries.lexicon: {path}: not JSON: {error}; {_REMEDY}") from error
+    except ValidationError as error:
+        raise ConfigError(
+            f"generate.queries.lexicon: {path}: {explain(error, _File)}. Mend the key, or {_REMEDY}"
+        ) from error
