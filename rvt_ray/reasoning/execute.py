@@ -1,8 +1,11 @@
 """Runs a program on a twin's facts. The result *is* the truth of a query.
 
 A target t is **certain** when there are distinct instances for the anchors such that every constraint is
-TRUE, all of confirmed tracks. It is **possible** when there are distinct instances such that none is FALSE;
-an uncertain track may stand for anything. Certain targets are possible.
+TRUE, all of confirmed tracks. It is **possible** when there are instances, distinct or not, such that none is
+FALSE; an uncertain track may stand for anything. Certain targets are possible.
+
+Not distinct, since a sentence does not say so: of "what is close to the one that swaps sides with the ball" a
+reader may well take the ball, if it is close too.
 """
 
 from __future__ import annotations
@@ -41,6 +44,7 @@ class _Matcher:
     def __init__(self, program: Program, facts: Facts, *, certain: bool) -> None:
         everyone = (1 << len(facts.ids)) - 1
         base = facts.confirmed_bits if certain else everyone
+        self._distinct = certain
         self.order = program.variables
         self.domain = dict.fromkeys(program.variables, base)
         self.edges: dict[str, list[tuple[str, tuple[int, ...]]]] = {v: [] for v in program.variables}
@@ -74,7 +78,7 @@ class _Matcher:
         for v, row in fixed.items():
             if not (self.domain[v] >> row) & 1 or (used >> row) & 1:
                 return
-            used |= 1 << row
+            used |= self._taken(row)
             for other, rows in self.edges[v]:
                 if other in fixed and not (rows[row] >> fixed[other]) & 1:
                     return
@@ -93,8 +97,12 @@ class _Matcher:
         left = [w for w in rest if w != v]
         for row in members(options[v]):
             chosen[v] = row
-            yield from self._extend(chosen, used | (1 << row), left)
+            yield from self._extend(chosen, used | self._taken(row), left)
             del chosen[v]
+
+    def _taken(self, row: int) -> int:
+        """What may not stand for another variable once this instance stands for one."""
+        return 1 << row if self._distinct else 0
 
 
 def execute(program: Program, facts: Facts, *, bindings: bool = False) -> Execution:

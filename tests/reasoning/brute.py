@@ -1,5 +1,5 @@
 """The meaning of programs, written down from the definitions alone. Shares no code with the executor: every
-assignment of distinct instances to variables is tried."""
+assignment of instances to variables is tried; what is certain takes distinct ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def brute_force(program: Program, facts: Facts) -> tuple[set[int], set[int]]:
     """Certain and possible targets."""
     certain, possible = set(), set()
     sure = {i.instance_id for i in facts.twin.instances if i.quality.status is TrackStatus.CONFIRMED}
-    for chosen in itertools.permutations(facts.ids, len(program.variables)):
+    for chosen in itertools.product(facts.ids, repeat=len(program.variables)):
         world = dict(zip(program.variables, chosen, strict=True))
         truths = [
             truth(facts, c.predicate, tuple(world[v] for v in c.args), c.value, c.scope)
@@ -29,7 +29,8 @@ def brute_force(program: Program, facts: Facts) -> tuple[set[int], set[int]]:
         ]
         if all(t is not Truth.FALSE for t in truths):
             possible.add(world[program.target])
-        if all(t is Truth.TRUE for t in truths) and set(chosen) <= sure:
+        distinct = len(set(chosen)) == len(chosen)
+        if distinct and all(t is Truth.TRUE for t in truths) and set(chosen) <= sure:
             certain.add(world[program.target])
     return certain, possible
 

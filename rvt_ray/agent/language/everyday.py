@@ -15,8 +15,10 @@ EVERYDAY: dict[str, Phrases] = {
     "behind": Phrases(places=("further from the camera than {o}", "farther away than {o}")),
     "near": Phrases(places=("next to {o}", "beside {o}", "by {o}", "nearby {o}")),
     "touching": Phrases(places=("touching {o}", "against {o}")),
-    "inside": Phrases(places=("in {o}",)),
-    "contains": Phrases(places=("around {o}",)),
+    "inside": Phrases(places=("in {o}", "inside {o}", "within {o}")),
+    "contains": Phrases(
+        places=("around {o}",), states=("<contain> {o}", "<have> {o} inside", "<hold> {o} within")
+    ),
     "larger": Phrases(places=("larger than {o}", "bigger than {o}")),
     "smaller": Phrases(places=("smaller than {o}",)),
     "region=left": Phrases(places=("on the left", "on the left-hand side", "at the left", "to the left")),

@@ -70,7 +70,7 @@ _STATEMENTS: dict[str, str] = {
     "away": r"\baway\b",
     "towards": r"\b(towards?|approach(es|ing)?)\b",
     "hidden": r"\b(hidden|hides?|hiding|covered|covers|obscured|blocked)\b",
-    "inside": r"\b(inside|within|contains?|containing)\b",
+    "inside": r"\b(inside|within|contains?|containing|surround(s|ed|ing)?|enclos(es?|ed|ing))\b",
     "touching": r"\b(touch(es|ing)?|contact)\b",
     "following": r"\b(follows|following|chas(es|ing)|trails?)\b",
     "passing": r"\b(pass(es|ing)?|past|overtakes?)\b",

@@ -149,10 +149,14 @@ PHRASES: dict[str, Phrases] = {
         states=("<touch> {o}",),
         cues=(r"\btouch(es|ing)?\b|\bcontact\b|\bup against\b",),
     ),
-    "inside": Phrases(places=("inside {o}", "within {o}"), cues=(r"\b(inside|within|in)\b",)),
+    # Outlines are compared, not bodies: a child that passes behind another is surrounded by it, not inside.
+    "inside": Phrases(
+        places=("surrounded by {o}", "enclosed by {o}"),
+        cues=(r"\b(inside|within|in|surrounded|enclosed)\b",),
+    ),
     "contains": Phrases(
-        states=("<contain> {o}", "<have> {o} inside", "<hold> {o} within"),
-        cues=(r"\bcontain|\binside\b|\bwithin\b|\bhold",),
+        states=("<surround> {o}", "<enclose> {o}"),
+        cues=(r"\bcontain|\binside\b|\bwithin\b|\bhold|\bsurround|\benclos",),
     ),
     "larger": Phrases(
         states=(
@@ -215,7 +219,6 @@ PHRASES: dict[str, Phrases] = {
             "<go> out of view",
             "<move> out of the picture",
             "<disappear> over the edge of the picture",
-            "<depart> before the clip is over",
         ),
         cues=(r"\bleav(e|es|ing)\b|\bout of\b|\bdisappear|\bdepart|\bexit|\bgoes away\b|\boff\b",),
     ),

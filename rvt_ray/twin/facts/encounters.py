@@ -11,7 +11,7 @@ from rvt_ray.twin.facts.logic import Bools, Floats
 from rvt_ray.twin.facts.motion import Motion, ends, rise
 from rvt_ray.twin.facts.table import Table, decided
 from rvt_ray.twin.facts.temporal import hidden_runs, span
-from rvt_ray.twin.facts.view import View, agreed
+from rvt_ray.twin.facts.view import View, agreed, of_whole_tracks
 
 Binary = Callable[[View], Table]
 
@@ -294,8 +294,8 @@ def hidden_by(view: View) -> Table:
 
 
 ENCOUNTERS: dict[str, Binary] = {
-    "appears_before": lambda v: _order(v, first=True),
-    "disappears_before": lambda v: _order(v, first=False),
+    "appears_before": of_whole_tracks(lambda v: _order(v, first=True)),
+    "disappears_before": of_whole_tracks(lambda v: _order(v, first=False)),
     "faster": agreed(faster),
     "approaches": agreed(lambda v, m: _distance_change(v, m, closing=True)),
     "moves_away_from": agreed(lambda v, m: _distance_change(v, m, closing=False)),

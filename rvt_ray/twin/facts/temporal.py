@@ -12,7 +12,7 @@ from rvt_ray.twin.facts.logic import Bools, Floats
 from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, change
 from rvt_ray.twin.facts.table import Moments, Table, decided
 from rvt_ray.twin.facts.tracks import OCCLUDED, OUT, TrackArrays
-from rvt_ray.twin.facts.view import View, agreed
+from rvt_ray.twin.facts.view import View, agreed, of_whole_tracks
 
 Unary = Callable[[View], Table]
 
@@ -326,7 +326,7 @@ def _rest_then_motion(
 EVENTS: dict[str, Unary] = {
     "enters": enters,
     "leaves": leaves,
-    "present_throughout": present_throughout,
+    "present_throughout": of_whole_tracks(present_throughout),
     "gets_hidden": gets_hidden,
     "moves_left": agreed(lambda v, m: moves(v, m, "left")),
     "moves_right": agreed(lambda v, m: moves(v, m, "right")),

@@ -59,3 +59,20 @@ def agreed(measure: Callable[[View, Motion], Table]) -> Callable[[View], Table]:
         return Table(truth, margin, by_sight.moments)
 
     return table
+
+
+def of_whole_tracks(measure: Callable[[View], Table]) -> Callable[[View], Table]:
+    """A predicate on when things are there; unknown where a track is uncertain: it may have broken off, or be
+    a piece, and where it begins and ends then tells nothing of the thing."""
+
+    def table(view: View) -> Table:
+        found = measure(view)
+        sure = view.tracks.confirmed
+        known = sure if found.truth.ndim == 1 else sure[:, None] & sure[None, :]
+        return Table(
+            np.where(known, found.truth, 0).astype(np.int8),
+            np.where(known, found.margin, 0.0),
+            found.moments,
+        )
+
+    return table

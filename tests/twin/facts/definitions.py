@@ -242,6 +242,28 @@ class Definitions:
 
     # --- order of appearance
 
+    def whole(self, i: int) -> bool:
+        return (
+            next(x for x in self.twin.instances if x.instance_id == i).quality.status is TrackStatus.CONFIRMED
+        )
+
+    def present_throughout(self, i: int) -> int:
+        n, pts = self.twin.num_frames, self.twin.pts_s
+        ends = [*pts[1:], pts[-1] + (pts[-1] - pts[0]) / (n - 1)]
+
+        def longest(absent: list[bool]) -> float:
+            best, since = 0.0, None
+            for t in range(n):
+                since = (pts[t] if since is None else since) if absent[t] else None
+                best = max(best, ends[t] - since if since is not None else 0.0)
+            return best
+
+        if not self.whole(i):
+            return UNKNOWN
+        if longest([not self.seen(i, t) for t in range(n)]) <= self.s.blink_s:
+            return TRUE
+        return FALSE if longest([self.gone(i, t) for t in range(n)]) >= self.s.event_s else UNKNOWN
+
     def appears_before(self, i: int, j: int) -> int:
         n, pts = self.twin.num_frames, self.twin.pts_s
 
@@ -251,6 +273,8 @@ class Definitions:
                 return None
             return min(t for t in range(n) if not self.gone(k, t)), sure[0]
 
+        if not (self.whole(i) and self.whole(j)):
+            return UNKNOWN
         a, b = interval(i), interval(j)
         if a is None or b is None:
             return UNKNOWN

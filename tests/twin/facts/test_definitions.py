@@ -92,8 +92,10 @@ def test_order_and_hiding_are_as_defined(seed: int) -> None:
     facts, definitions = Facts(twin, FactSettings()), Definitions(twin, FactSettings())
     before = facts.table("appears_before").truth
     hidden = facts.table("gets_hidden").truth
+    throughout = facts.table("present_throughout").truth
     for a, i in enumerate(facts.ids):
         assert hidden[a] == definitions.gets_hidden(i), i
+        assert throughout[a] == definitions.present_throughout(i), i
         for b, j in enumerate(facts.ids):
             if a != b:
                 assert before[a, b] == definitions.appears_before(i, j), (i, j)
