@@ -16,6 +16,11 @@ from rvt_ray.video.identity import tree_sha256
 from rvt_ray.video.local import is_remote
 
 FORMATS = ("davis", "sav", "youtube_vis", "synthetic")
+_ENDINGS = {
+    "sav": ("_manual.json", "_auto.json", ".json"),
+    "synthetic": (".json",),
+    "youtube_vis": (".json",),
+}
 
 
 class Annotations:
@@ -73,16 +78,18 @@ class Annotations:
                     return root / candidate
             # The folder of masks of a single video.
             return root if any(root.glob("*.png")) else None
-        endings = {
-            "sav": ("_manual.json", "_auto.json", ".json"),
-            "synthetic": (".json",),
-            "youtube_vis": (".json",),
-        }
         for candidate in candidates:
-            for ending in endings[self.format or ""]:
+            for ending in _ENDINGS[self.format or ""]:
                 if (root / (candidate + ending)).is_file():
                     return root / (candidate + ending)
         return None
+
+
+def looked_for(annotation_format: str | None, folder: str, name: str) -> str:
+    """Where a video's annotation would have been found, in words."""
+    if annotation_format == "davis":
+        return f"the folder {folder.rstrip('/')}/{name}/"
+    return " or ".join(f"{name}{ending}" for ending in _ENDINGS.get(annotation_format or "", (".json",)))
 
 
 def check_format(value: str | None, what: str) -> None:

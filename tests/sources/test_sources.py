@@ -173,6 +173,40 @@ def test_annotations_are_found_by_the_name_of_the_video(tmp_path: Path) -> None:
     assert found("all.json", "youtube_vis") == ["all.json", "all.json"]
 
 
+@pytest.mark.parametrize(
+    ("form", "looked"),
+    [
+        ("davis", "the folder {tmp}/ann/bear/"),
+        ("sav", "bear_manual.json or bear_auto.json or bear.json"),
+        ("synthetic", "bear.json"),
+    ],
+)
+def test_a_folder_of_masks_that_fits_no_video_is_refused(form: str, looked: str, tmp_path: Path) -> None:
+    touch(
+        tmp_path / "v" / "bear.mp4", tmp_path / "v" / "swan.mp4", tmp_path / "ann" / "Annotations" / "x.png"
+    )
+    source = {"path": str(tmp_path / "v"), "annotations": str(tmp_path / "ann"), "annotation_format": form}
+    said = (
+        f"source 'v': 0 of 2 videos have masks in {tmp_path}/ann (looked for {looked.format(tmp=tmp_path)})"
+    )
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        items(source)
+
+
+def test_videos_that_masks_are_lacking_for_are_told_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    touch(tmp_path / "v" / "bear.mp4", tmp_path / "v" / "swan.mp4", tmp_path / "ann" / "bear" / "00000.png")
+    source = {"path": str(tmp_path / "v"), "annotations": str(tmp_path / "ann"), "annotation_format": "davis"}
+    assert len(items(source)) == 2
+    assert "source 'v': 1 of 2 videos have masks in" in caplog.text
+    assert "swan has none" in caplog.text
+    caplog.clear()
+    touch(tmp_path / "ann" / "swan" / "00000.png")
+    assert len(items(source)) == 2
+    assert not caplog.text
+
+
 def test_the_annotation_hash_follows_its_content(tmp_path: Path) -> None:
     touch(tmp_path / "bear.mp4", tmp_path / "ann" / "bear" / "00000.png")
     source = {"path": str(tmp_path / "bear.mp4"), "annotations": str(tmp_path / "ann")}
