@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from rvt_ray.errors import RvtError
+from rvt_ray.errors import ConfigError, RvtError
 from rvt_ray.records import TABLES, ClipRecord, DigitalTwin, Failure, Record, Reject, Sample
 
 R = TypeVar("R", bound=Record)
@@ -25,6 +25,23 @@ R = TypeVar("R", bound=Record)
 
 class CorpusError(RvtError):
     """A folder is not a finished corpus, or one of its files cannot be read; the message names the file."""
+
+
+class NoCorpusError(CorpusError, ConfigError):
+    """The given folder is not there, or has no manifest: it is the path that is wrong, for the user to mend.
+
+    Args:
+        root: the folder.
+    """
+
+    def __init__(self, root: Path) -> None:
+        if not root.is_dir():
+            super().__init__(f"{root}: no such folder. Give the folder of a finished corpus")
+        else:
+            super().__init__(
+                f"{root}: no manifest.json, so this is not a finished corpus. "
+                "Run `rvt-ray finalise` (or `rvt-ray build`) on it first"
+            )
 
 
 class TableReader:
@@ -113,7 +130,8 @@ class Corpus:
         manifest: the content of manifest.json.
 
     Raises:
-        CorpusError: no manifest (the run has not finished, or this is another folder) or broken files.
+        NoCorpusError: no folder, or no manifest in it (the run has not finished, or this is another folder).
+        CorpusError: broken files.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -121,11 +139,8 @@ class Corpus:
         path = self.root / "manifest.json"
         try:
             self.manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise CorpusError(
-                f"{self.root}: no manifest.json, so this is not a finished corpus. "
-                "Run `rvt-ray finalise` (or `rvt-ray build`) on it first"
-            ) from error
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise NoCorpusError(self.root) from error
         except (OSError, ValueError) as error:
             raise CorpusError(f"{path}: cannot read the manifest: {error}") from error
         self.tables = {name: TableReader(self.root, name) for name in TABLES}

@@ -187,6 +187,7 @@ def test_validate_tells_sound_from_damaged(
 ) -> None:
     assert main(["validate", str(corpus)]) == Exit.OK
     assert "0 problems; checked 2 clips" in capsys.readouterr().out
+    (tmp_path / "_staging").mkdir()  # a run that has not finished
     assert main(["validate", str(tmp_path)]) == Exit.ERROR
     assert "is missing" in capsys.readouterr().out
 
@@ -254,3 +255,38 @@ def test_a_bad_lexicon_is_refused_before_anything_is_perceived(
     path.write_text("{}")  # the same process reads it again
     main(["finalise", "--out", str(out), "--set", f"generate.queries.lexicon={path}"])
     assert "nothing was staged here yet" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "{path}"],
+        ["audit", "{path}"],
+        ["validate", "{path}"],
+        ["twin", "show", "x", "--out", "{path}"],
+        ["solve", "--corpus", "{path}", "--out", "{path}-answers"],
+        ["evaluate", "{path}", "{path}", "--out", "{path}-report"],
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize(("name", "says"), [("nope", "no such folder"), ("", "not a finished corpus")])
+def test_a_wrong_folder_is_misuse_and_not_an_unexpected_error(
+    words: list[str], name: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine" / name
+    (tmp_path / "mine").mkdir()
+    assert main([word.replace("{path}", str(path)) for word in words]) == Exit.MISUSE
+    assert f"{path}: " in (said := capsys.readouterr().err)
+    assert says in said
+    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
+    assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_text_file_that_is_given_as_the_video_is_misuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "text.mp4"
+    path.write_text("not a video")
+    words = ["solve", "--video", str(path), "--query", "the dog", "--out", str(tmp_path / "o")]
+    assert main([*words, "--cache", str(tmp_path / "cache")]) == Exit.MISUSE
+    assert f"--video {path}: " in capsys.readouterr().err

@@ -11,15 +11,18 @@ from pathlib import Path
 from rvt_ray.agent import Agent, Question, Solution
 from rvt_ray.config import Config
 from rvt_ray.config.settings import SourceSettings
-from rvt_ray.errors import ConfigError
+from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.llm import build_llm
 from rvt_ray.pipeline.own_twins import OwnTwins
 from rvt_ray.pipeline.preflight import check_config
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.queries.lexicon import load_lexicon
-from rvt_ray.records import ClipRecord, DigitalTwin, Failure, Stage
+from rvt_ray.records import ClipRecord, DigitalTwin, Failure, FailureCode, Stage
 from rvt_ray.sources import open_sources
 from rvt_ray.video import index_video
+
+# All else that indexing finds is wrong with the file that the user named.
+_OURS = (FailureCode.DECODE_TIMEOUT, FailureCode.DECODER_CRASH, FailureCode.INTERNAL)
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def solve_video(
         One answer per clip, in order.
 
     Raises:
-        ConfigError: a setting is wrong, or the source is not exactly one video.
-        ClipError: the video cannot be decoded or perceived.
+        ConfigError: a setting is wrong, or the source is not exactly one video that can be read.
+        ClipError: the decoder hung or died, or the video cannot be perceived.
     """
     storage = Storage(cache if cache is not None else default_cache())
     check_config(config, [Stage.PERCEIVE, Stage.SOLVE], storage)
@@ -62,7 +65,12 @@ def solve_video(
         what = videos[0].message if isinstance(videos[0], Failure) else "there are several"
         raise ConfigError(f"--video {source.path}: one video is wanted: {what}")
     twins = OwnTwins(config, storage, annotations=True)
-    clips = index_video(videos[0], config.index)
+    try:
+        clips = index_video(videos[0], config.index)
+    except ClipError as error:
+        if error.code in _OURS:
+            raise
+        raise ConfigError(f"--video {source.path}: {error.message}") from error
     pairs = [(clip, twins.twin(clip)) for clip in clips]
     return asyncio.run(_answer(pairs, question, config))
 

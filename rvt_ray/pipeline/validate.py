@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from rvt_ray.config.settings import FactSettings
-from rvt_ray.corpus import Corpus, CorpusError
+from rvt_ray.corpus import Corpus, CorpusError, NoCorpusError
+from rvt_ray.pipeline.ledger import STAGING
 from rvt_ray.pipeline.manifest import MANIFEST
 from rvt_ray.pipeline.shards import sha256_of
 from rvt_ray.pipeline.validate_rows import check_sample, check_twin
@@ -58,12 +59,18 @@ def validate_corpus(out: str | Path) -> Report:
 
     Args:
         out: folder of the corpus.
+
+    Raises:
+        NoCorpusError: no such folder, or nothing in it is of a corpus.
     """
     report = Report()
     root = Path(out)
     try:
         manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
+        begun = (root / STAGING).is_dir() or any(any((root / n).glob("part-*.parquet")) for n in TABLES)
+        if not begun:
+            raise NoCorpusError(root) from None
         report.add(str(root / MANIFEST), "is missing: the run is not complete (`rvt-ray finalise`)")
         return report
     except (OSError, ValueError) as error:
