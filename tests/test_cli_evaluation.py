@@ -102,7 +102,7 @@ def test_a_hostile_query_is_text_on_the_page(video: Path, tmp_path: Path) -> Non
         (["solve", "--corpus", "c", "--query", "x"], "--corpus brings its own questions; leave --query out"),
         (["solve", "--video", "nowhere.mp4", "--query", "x"], "nowhere.mp4"),
         (["solve", "--corpus", "nowhere"], "nowhere"),
-        (["evaluate", "nowhere", "p.jsonl"], "no manifest.json"),
+        (["evaluate", "nowhere", "p.jsonl"], "nowhere: no such folder"),
         (["compare", "a.json", "b.json"], "a.json: cannot read the report"),
     ],
 )
