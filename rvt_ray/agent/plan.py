@@ -69,6 +69,7 @@ class Plan(BaseModel):
         attribute: for `attribute`: its name.
         judged: descriptions for the language model, used in the program.
         complete: every word of the query was understood.
+        ignored: words of the query that were not understood and say nothing in the program.
         note: what was left out, for the trace.
     """
 
@@ -82,6 +83,7 @@ class Plan(BaseModel):
     attribute: str | None = None
     judged: tuple[Judgement, ...] = ()
     complete: bool = True
+    ignored: tuple[str, ...] = ()
     note: str = ""
 
     @property

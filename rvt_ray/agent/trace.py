@@ -69,6 +69,16 @@ class Trace(_Model):
     model: str | None
     model_calls: int
 
+    @property
+    def answered_plan(self) -> Plan | None:
+        """The plan that the answer comes from; where nothing was found, the first that there is; null where
+        the model chose the targets itself."""
+        if self.how == "direct_choice":
+            return None
+        if self.chosen is not None:
+            return self.runs[self.chosen].plan
+        return next((run.plan for run in self.runs if run.plan is not None), None)
+
 
 class Solution(_Model):
     """An answer in the task's form.

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rvt_ray.agent import Agent, Question, TwinView
 from rvt_ray.agent.plan import FORM_TASK, Plan
 from rvt_ray.agent.report import constraint_text
-from rvt_ray.agent.rules import RulePlanner, form_by_keyword
+from rvt_ray.agent.rules import MAX_TOKENS, RulePlanner, form_by_keyword
 from rvt_ray.queries.wording.frames import FRAMES
 from rvt_ray.reasoning import execute
 from rvt_ray.records import Task
@@ -169,3 +171,60 @@ def test_a_superlative_ranges_over_things_that_are_not_counted() -> None:
     found = plan(Agent().look(twin), "Outline the one that is the leftmost of all the food at the start.")
     assert found.complete, found.note
     assert any(c.predicate == "leftmost" and c.value == "food" for c in found.program.constraints)
+
+
+_ROWS = (
+    "the purple one that is near ", "a ball near ", "those near ", "the same ball near ", "red ",
+    "one that moves left , and also ", "the leftmost ", "those that are near ", "it ", "is there ",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", _ROWS)
+@pytest.mark.parametrize("times", [600, 5000])
+def test_a_query_of_thousands_of_words_is_not_understood_and_raises_nothing(
+    view: TwinView, words: str, times: int
+) -> None:
+    found = plan(view, words * times)
+    assert not found.complete
+    assert found.program.constraints == ()
+    assert f"the rules read {MAX_TOKENS} at most" in found.note
+
+
+@pytest.mark.parametrize("start", ["", "Segment ", "Is "])
+@pytest.mark.parametrize("words", _ROWS)
+def test_the_longest_query_that_is_parsed_fits_the_stack_and_the_names_of_things(
+    view: TwinView, words: str, start: str
+) -> None:
+    """More anchors than there are names, and "near it" where there is no it, were tracebacks."""
+    query = " ".join((start + words * MAX_TOKENS).split()[:MAX_TOKENS])
+    assert plan(view, query)
+
+
+def test_the_bound_leaves_room_for_the_longest_that_the_template_writes() -> None:
+    longest = max(len(a.question.query.split()) for seed in SEEDS for a in ask(seed).asked)
+    assert longest < MAX_TOKENS * 0.75
+
+
+_WORDS = (
+    "the a one ball balls cup that which is are near and also , left of it same those red largest moves "
+    "moving in behind at end does can than start throughout all what where how many segment ? ; frob 7"
+)
+_TOKENS = st.sampled_from(_WORDS.split())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    tokens=st.lists(_TOKENS, max_size=20)
+    | st.lists(_TOKENS, min_size=60, max_size=MAX_TOKENS + 20)
+    | st.lists(st.text(max_size=12), max_size=30),
+    choices=st.sampled_from([(), ("yes", "no"), ("2", "3")]),
+)
+def test_no_row_of_words_raises(view: TwinView, tokens: list[str], choices: tuple[str, ...]) -> None:
+    assert RulePlanner().plan(Question(query=" ".join(tokens), choices=choices), view)
+
+
+def test_words_that_are_not_understood_are_named(view: TwinView) -> None:
+    found = plan(view, "Segment the frobnicated red zworg")
+    assert not found.complete
+    assert found.ignored == ("frobnicated", "zworg"), "neither what was understood nor what asks for a mask"
+    assert plan(view, "Segment the red ball").ignored == ()

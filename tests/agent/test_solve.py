@@ -245,3 +245,14 @@ def test_a_twin_without_anything_is_answered(scene: Scene) -> None:
         solution = solve(Agent(), Question(query=query), empty)
         assert solution.target_ids == []
     assert solve(Agent(), Question(query="How many things are there?"), empty).answer == "0"
+
+
+def test_a_query_too_long_for_the_rules_goes_to_the_model(scene: Scene) -> None:
+    asked = single(scene)
+    query = "the purple one that is near " * 600
+    planner = Planner({query.strip(): asked.plan})
+    solution = solve(Agent(AgentSettings(planner="auto"), llm=planner), Question(query=query), scene.twin)
+    assert "plan" in planner.asked
+    assert solution.target_ids == asked.sample.target_ids
+    alone = solve(Agent(), Question(query=query), scene.twin)
+    assert (alone.target_ids, alone.flagged, alone.trace.how) == ([], True, "nothing")

@@ -13,6 +13,7 @@ from rvt_ray.reasoning import Constraint, Program
 from rvt_ray.twin.facts import CATALOGUE, kinds
 
 MAX_MEANINGS = 12
+_NAMES = "abcdefghijklmnopqrstuvw"
 _UNSAID_SCOPES = ("throughout", "some_time")
 
 
@@ -26,8 +27,9 @@ class _Draft:
     parts: list[tuple[str, tuple[str, ...], tuple[str, ...], str | None]] = field(default_factory=list)
 
 
-class Circular(Exception):
-    """A pronoun that has nothing to stand for, or a thing that is described by itself."""
+class Unsayable(Exception):
+    """A pronoun that has nothing to stand for, a thing that is described by itself, or more things than there
+    are names."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def _programs(phrase: NounPhrase) -> Iterator[tuple[Program, tuple[str, ...]]]:
     draft = _Draft()
     try:
         _describe(draft, "x", phrase)
-    except Circular:
+    except Unsayable:
         return
     scopes = _UNSAID_SCOPES if any(scope == UNSAID for *_, scope in draft.parts) else (None,)
     values = [part[2] or (None,) for part in draft.parts]
@@ -113,11 +115,13 @@ def _anchor(draft: _Draft, subject: str, phrase: NounPhrase) -> str:
     known = _mentioned(draft, phrase)
     if known is not None:
         if known == subject:
-            raise Circular
+            raise Unsayable
         draft.order.remove(known)
         draft.order.append(known)  # parents come before children
         return known
-    name = next(n for n in "abcdefghijklmnopqrstuvw" if n not in draft.order)
+    name = next((n for n in _NAMES if n not in draft.order), None)
+    if name is None:
+        raise Unsayable
     draft.named[phrase.text] = name
     if phrase.article == "the":
         draft.definite.append(name)
@@ -130,13 +134,13 @@ def _mentioned(draft: _Draft, phrase: NounPhrase) -> str | None:
     if phrase.article == "it":
         anchors = [n for n in draft.order if n != "x"]
         if len(anchors) != 1:
-            raise Circular
+            raise Unsayable
         return anchors[0]
     if phrase.article == "same":
         noun = phrase.text.split(" ")[-1]
         last = [name for text, name in draft.named.items() if noun in text.split(" ")]
         if not last:
-            raise Circular
+            raise Unsayable
         return last[0]
     if phrase.article == "the" and phrase.text in draft.named:
         return draft.named[phrase.text]
