@@ -90,6 +90,34 @@ def test_a_closed_question_is_answered_by_one_of_its_choices(
     assert "vqa: 4" in capsys.readouterr().out
 
 
+def test_choices_of_which_none_fits_are_not_answered_with_an_empty_line(
+    video: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, choices = "What colour is the zeppelin?", ["--choice", "sour", "--choice", "sweet"]
+    assert main(solve(video, tmp_path, query, *choices)) == Exit.OK
+    assert "vqa: none of the choices fits" in capsys.readouterr().out
+    (record,) = json.loads((tmp_path / "sol" / "solution.json").read_text())
+    assert record["solution"]["answer"] == "", "the record keeps what was found out"
+
+
+def test_words_that_were_ignored_are_told(
+    video: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(solve(video, tmp_path, "Segment the frobnicated thing")) == Exit.OK
+    assert "ignored: frobnicated" in capsys.readouterr().out
+    assert main(solve(video, tmp_path, "Segment everything")) == Exit.OK
+    assert "ignored:" not in capsys.readouterr().out
+
+
+def test_a_query_of_thousands_of_words_is_answered_without_a_traceback(
+    video: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(solve(video, tmp_path, "the purple one that is near " * 600)) == Exit.OK
+    out = capsys.readouterr().out
+    assert "nothing found" in out
+    assert "not understood: 3600 words" in out
+
+
 def test_a_hostile_query_is_text_on_the_page(video: Path, tmp_path: Path) -> None:
     assert main(solve(video, tmp_path, "<script>alert(1)</script> the ball")) == Exit.OK
     assert "<script>" not in (tmp_path / "sol" / "index.html").read_text()
@@ -99,6 +127,8 @@ def test_a_hostile_query_is_text_on_the_page(video: Path, tmp_path: Path) -> Non
     ("words", "said"),
     [
         (["solve"], "give --video and --query"),
+        (["solve", "--video", "v.mp4", "--query", ""], "--query is empty; say what is to be found"),
+        (["solve", "--video", "v.mp4", "--query", " \t\n"], "--query is empty; say what is to be found"),
         (["solve", "--corpus", "c", "--query", "x"], "--corpus brings its own questions; leave --query out"),
         (["solve", "--video", "nowhere.mp4", "--query", "x"], "nowhere.mp4"),
         (["solve", "--corpus", "nowhere"], "nowhere"),

@@ -19,10 +19,13 @@ def solve(args: argparse.Namespace) -> int:
         return _solve_corpus(args)
     if args.video is None or args.query is None:
         raise ConfigError("give --video and --query for one question, or --corpus for all of a corpus's")
+    if not args.query.strip():
+        raise ConfigError('--query is empty; say what is to be found, for example --query "the red ball"')
     from rvt_ray.agent import Question
     from rvt_ray.config.settings import SourceSettings
     from rvt_ray.pipeline.solution_files import write_solution
     from rvt_ray.pipeline.solve_video import solve_video
+    from rvt_ray.records import Task
 
     config = config_of(args)
     annotation_format, _, annotations = (args.annotations or "").partition(":")
@@ -37,9 +40,14 @@ def solve(args: argparse.Namespace) -> int:
         solution = answer.solution
         found = ", ".join(f"#{i} {answer.twin.instance(i).category}" for i in solution.target_ids)
         text = solution.answer if solution.answer is not None else found or "nothing found"
+        if solution.task is Task.VQA and args.choices and text not in args.choices:
+            text = f"none of the choices fits{f' ({text})' if text else ''}"
         guess = f" (a guess: {solution.trace.how.replace('_', ' ')})" if solution.flagged else ""
         start, end = answer.clip.pts_s[0], answer.clip.pts_s[-1]
         say(f"{start:.1f}-{end:.1f} s, {solution.task}: {text}{guess}")
+        plan = solution.trace.answered_plan
+        if plan is not None and not plan.complete:
+            say(f"  ignored: {' '.join(plan.ignored)}" if plan.ignored else f"  {plan.note}")
     say(str(write_solution(answers, config, Path(args.out))))
     return OK
 
