@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -32,6 +33,7 @@ from tests.agent.scenes import Scene, ask, planner_for
 from tests.corpora import write_corpus
 
 BASELINES = ("largest_track", "random_track", "text_only")
+SCENES_AT_A_TIME = 4
 SMOLLM2 = AgentLlmSettings(
     backend="vllm",
     options={"model": "smollm2", "max_model_len": 4096, "kv_cache_gb": 1, "enforce_eager": True},
@@ -39,12 +41,20 @@ SMOLLM2 = AgentLlmSettings(
 
 
 async def solve(agent: Agent, scenes: list[Scene]) -> dict[str, Solution]:
-    """Every question of every scene, a scene's together; the twin is looked at once."""
-    found = {}
-    for scene in scenes:
-        view = agent.look(scene.twin)
-        solutions = await asyncio.gather(*(agent.solve(a.question, view) for a in scene.asked))
-        found |= {a.sample.sample_id: s for a, s in zip(scene.asked, solutions, strict=True)}
+    """Every question of every scene, a few scenes at a time, so that an engine has a batch to work on; a twin
+    is looked at once."""
+    found: dict[str, Solution] = {}
+    turn = asyncio.Semaphore(SCENES_AT_A_TIME)
+
+    async def one(scene: Scene) -> None:
+        async with turn:
+            view = agent.look(scene.twin)
+            solutions = await asyncio.gather(*(agent.solve(a.question, view) for a in scene.asked))
+        found.update({a.sample.sample_id: s for a, s in zip(scene.asked, solutions, strict=True)})
+        print(f"\r  {len(found)} questions answered", end="", file=sys.stderr, flush=True)
+
+    await asyncio.gather(*(one(scene) for scene in scenes))
+    print(file=sys.stderr)
     return found
 
 
