@@ -122,9 +122,9 @@ def test_the_command_writes_the_page_and_the_report_reads_verdicts(corpus, tmp_p
     assert main(["audit", str(corpus), "--n", "0"]) == 2
 
 
-# Judges two samples in the page under test, reloads it, exports, and writes down what happened.
+# Opens the page under test in a frame, takes steps in it at every load, and writes down what it saw.
 PROBE = """<!doctype html><meta charset=utf-8>
-<iframe id=f width="%(width)d" height=900></iframe><pre id=r></pre>
+<iframe id=f width="@WIDTH@" height=900></iframe><pre id=r></pre>
 <script>
 const f = document.getElementById("f"), r = {};
 let turn = 0;
@@ -132,6 +132,15 @@ f.onload = async () => {
   const d = f.contentDocument, w = f.contentWindow;
   const articles = [...d.querySelectorAll("article[data-sample]")];
   turn += 1;
+@STEPS@
+  document.getElementById("r").textContent = JSON.stringify(r);
+};
+f.src = "index.html";
+</script>"""
+
+
+# Judges two samples, reloads, and exports.
+JUDGE = """
   if (turn === 1) {
     r.overflow = d.documentElement.scrollWidth - d.documentElement.clientWidth;
     r.hidden = articles.every((a) => a.querySelector(".truth").offsetParent === null);
@@ -164,21 +173,11 @@ f.onload = async () => {
   const only = d.getElementById("only-open");
   only.checked = true; only.dispatchEvent(new Event("change"));
   r.open = articles.filter((a) => !a.hidden).length;
-  document.getElementById("r").textContent = JSON.stringify(r);
-};
-f.src = "index.html";
-</script>"""
+"""
 
 
 # Two raters at one browser, in turn: what each of them sees and exports.
-TWO_RATERS = """<!doctype html><meta charset=utf-8>
-<iframe id=f width="1280" height=900></iframe><pre id=r></pre>
-<script>
-const f = document.getElementById("f"), r = {};
-let turn = 0;
-f.onload = async () => {
-  const d = f.contentDocument, w = f.contentWindow;
-  const articles = [...d.querySelectorAll("article[data-sample]")];
+TWO_RATERS = """
   const call = (name) => {
     const box = d.getElementById("rater");
     box.value = name; box.dispatchEvent(new Event("input"));
@@ -189,7 +188,6 @@ f.onload = async () => {
     truths: articles.filter((a) => !a.querySelector(".truth").hidden).length,
     progress: d.getElementById("progress").textContent,
   });
-  turn += 1;
   if (turn === 1) {
     call("ann");
     articles[0].querySelector(".reveal").click();
@@ -212,14 +210,12 @@ f.onload = async () => {
   r.name = d.getElementById("rater").value;
   call("ann");
   r.annReloaded = seen();
-  document.getElementById("r").textContent = JSON.stringify(r);
-};
-f.src = "index.html";
-</script>"""
+"""
 
 
-def probed(page: Path, profile: Path, serve, name: str, probe: str):
+def probed(page: Path, profile: Path, serve, name: str, steps: str, width: int = 1280):
     """What a probe beside the page wrote down, with the browser's own output."""
+    probe = PROBE.replace("@WIDTH@", str(width)).replace("@STEPS@", steps)
     (page.parent / name).write_text(probe, encoding="utf-8")
     result = browse(profile, "--virtual-time-budget=8000", "--dump-dom", f"{serve(page.parent)}/{name}")
     found = re.search(r'<pre id="r">(.+?)</pre>', result.stdout, re.S)
@@ -248,7 +244,7 @@ def test_a_second_rater_neither_sees_nor_exports_the_first_ones_verdicts(
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine (Debian: apt install chromium)")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_verdicts_are_kept_and_exported(page: Path, tmp_path: Path, width: int, serve) -> None:
-    result, report = probed(page, tmp_path, serve, f"probe-{width}.html", PROBE % {"width": width})
+    result, report = probed(page, tmp_path, serve, f"probe-{width}.html", JUDGE, width)
     assert report["overflow"] <= 0
     assert report["hidden"]
     assert report["shown"]
