@@ -31,7 +31,9 @@ types: $(READY)
 	$(BIN)/mypy
 
 # Two at a time, a file's tests together, in order of name: sorted by number of tests the slowest, which stand alone, would
-# come last, one worker idle. What fails beside a busy neighbour is tried once more alone.
+# come last, one worker idle. One thread each, or torch's threads of one wait in line for those of the other. What fails beside
+# a busy neighbour is tried once more alone.
+pytest: export OMP_NUM_THREADS = 1
 pytest: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder || $(BIN)/python -m pytest --last-failed
 
