@@ -22,6 +22,7 @@ from rvt_ray.records import (
     CameraStep,
     Category,
     ClipRecord,
+    Coverage,
     DepthKind,
     DigitalTwin,
     Evidence,
@@ -143,6 +144,7 @@ def make_twin(clip: ClipRecord, instances: Sequence[Instance], **changes: Any) -
         "provenance": Provenance(
             segment="annotations", depth="none", caption="annotations", settings="0" * 16, versions="{}"
         ),
+        "coverage": Coverage.EVERYTHING,
     }
     return DigitalTwin(**(fields | changes))
 

@@ -14,7 +14,16 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rvt_ray.records import Absence, Attribute, CameraStep, ClipRecord, DepthKind, Scored, TrackStatus
+from rvt_ray.records import (
+    Absence,
+    Attribute,
+    CameraStep,
+    ClipRecord,
+    Coverage,
+    DepthKind,
+    Scored,
+    TrackStatus,
+)
 from rvt_ray.video.frames import FrameStream
 
 
@@ -49,10 +58,18 @@ class TrackDraft:
 
 @dataclass
 class Segmentation:
-    """All tracks of a clip. `key_frames`: the frames on which objects were looked for."""
+    """All tracks of a clip.
+
+    Attributes:
+        key_frames: the frames on which objects were looked for.
+        coverage: whether the tracks are all things of the picture. Claimed by a segmenter that knows so
+            (rendered truth, masks that a person vouches for), never by one that looks for things: it cannot
+            know what it missed.
+    """
 
     tracks: list[TrackDraft]
     key_frames: list[int]
+    coverage: Coverage = Coverage.SOME
 
 
 @dataclass

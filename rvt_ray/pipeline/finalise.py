@@ -187,6 +187,7 @@ def _twins(staged: _Staged, seen: _Seen) -> Iterator[pa.Table]:
     for clip in staged.twins:
         table = staged.ledgers.twins.read(clip.perceive)
         seen.models.see_twin(table)
+        seen.funnel.see_twins(table)
         yield table
 
 

@@ -106,14 +106,20 @@ class Conservation:
 
 @dataclass
 class Funnel:
-    """Candidates, what each gate refused, and what was kept, by task and level."""
+    """Candidates, what each gate refused, and what was kept, by task and level; and of how many twins nothing
+    was asked that needs the whole picture (`coverage` `some`)."""
 
+    coverage: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
     categories: Counter[str] = field(default_factory=Counter)
     wording: Counter[str] = field(default_factory=Counter)
     refused_by: Counter[str] = field(default_factory=Counter)
     yields: YieldFunnel = field(default_factory=YieldFunnel)
+
+    def see_twins(self, table: pa.Table) -> None:
+        """Count what twins claim to hold."""
+        self.coverage.update(table["coverage"].to_pylist())
 
     def see_samples(self, table: pa.Table) -> None:
         """Count kept rows."""
@@ -143,6 +149,7 @@ class Funnel:
             "kept_by_categories": _sorted(self.categories),
             "kept_by_wording": _sorted(self.wording),
             "left_after_gate": self.yields.by_cell(),
+            "twins_by_coverage": _sorted(self.coverage),
         }
 
 

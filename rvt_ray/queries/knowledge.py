@@ -133,7 +133,9 @@ class Knowledge:
 
     def is_everything(self, kind: str) -> bool:
         """Whether everything in the clip is of this kind."""
-        return all(self.is_true("category", i, value=kind) for i in self.instances)
+        return self.twin.holds_everything and all(
+            self.is_true("category", i, value=kind) for i in self.instances
+        )
 
     # -- what must not be said --------------------------------------------------------------------
 

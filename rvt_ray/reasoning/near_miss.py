@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator
 
 from rvt_ray.reasoning.candidate import Candidate
+from rvt_ray.reasoning.contradiction import contradicts_itself
 from rvt_ray.reasoning.execute import execute
 from rvt_ray.reasoning.levels import categories, level
 from rvt_ray.reasoning.program import Constraint, Program
@@ -24,7 +25,8 @@ def near_misses(
 
     What is changed is a constraint that the target takes part in: its value becomes another that occurs
     in the twin, a relation its opposite, the start the end. Each anchor is still described uniquely, and
-    less the changed constraint something does fit: it is a near miss, not nonsense.
+    less the changed constraint something does fit: it is a near miss, not nonsense. Nor is it impossible by
+    its own words: one has to look to know that nothing fits.
     """
     sources = list(found)
     rng.shuffle(sources)
@@ -64,7 +66,7 @@ def _changes(program: Program, facts: Facts) -> Iterator[tuple[Constraint, Const
 
 
 def _is_near_miss(program: Program, changed: Constraint, facts: Facts) -> bool:
-    if execute(program, facts).possible:
+    if contradicts_itself(program) or execute(program, facts).possible:
         return False
     if not execute(program.without(changed), facts).certain:
         return False

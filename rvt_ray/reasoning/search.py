@@ -49,8 +49,8 @@ def search(facts: Facts, config: QuerySettings, seed: int) -> list[Candidate]:
 
     Returns:
         Proven candidates: for each target up to `LINEAGES` reasoning trees (more where targets are few), each
-        with at most one program per level; then the no-target ones. No program occurs twice. A level that no
-        program reaches is left out, never filled.
+        with at most one program per level; then the no-target ones, of twins that hold everything. No program
+        occurs twice. A level that no program reaches is left out, never filled.
     """
     digest = hashlib.sha256(f"{facts.twin.clip_id}|{seed}".encode()).digest()
     rng = random.Random(int.from_bytes(digest[:8], "big"))
@@ -70,7 +70,8 @@ def search(facts: Facts, config: QuerySettings, seed: int) -> list[Candidate]:
     wanted = round(len(found) * config.no_target_share / (1 - config.no_target_share))
     if found and config.no_target_share > 0:
         wanted = max(wanted, int(rng.random() < len(found) * config.no_target_share))
-    found += near_misses(found, facts, rng, wanted, lineages.seen)
+    if facts.twin.holds_everything:  # that nothing fits, another twin cannot prove
+        found += near_misses(found, facts, rng, wanted, lineages.seen)
     return found
 
 

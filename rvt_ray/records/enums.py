@@ -53,6 +53,17 @@ class Absence(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Coverage(StrEnum):
+    """Which things of the picture a twin holds, by its segmenter's claim.
+
+    `everything`: every thing that one could ask about, so what is not in the twin is not there. `some`: those
+    that it found, or that somebody chose; that there is no other thing cannot be known from the twin.
+    """
+
+    EVERYTHING = "everything"
+    SOME = "some"
+
+
 class DepthKind(StrEnum):
     """What a depth number means.
 

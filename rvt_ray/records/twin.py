@@ -8,12 +8,14 @@ import pyarrow as pa
 from pydantic import BeforeValidator, Field
 
 from rvt_ray.records.base import Part, Record
-from rvt_ray.records.enums import Absence, CameraMotion, DepthKind, FrameFlag, TrackStatus
+from rvt_ray.records.enums import Absence, CameraMotion, Coverage, DepthKind, FrameFlag, TrackStatus
 from rvt_ray.records.twin_schema import TWIN_SCHEMA
 
 _T = TypeVar("_T")
 # A column that older corpora lack reads as null there.
 _Added = Annotated[list[_T], BeforeValidator(lambda found: [] if found is None else found)]
+# Nobody claimed anything: then nothing can be concluded from what is missing.
+_Claimed = Annotated[Coverage, BeforeValidator(lambda found: Coverage.SOME if found is None else found)]
 
 
 class Scored(Part):
@@ -187,6 +189,8 @@ class DigitalTwin(Record):
         frame_measures: one per frame of the clip; empty where nobody measured.
         flags: the flags of any of its frames.
         weights: models that had a part in it, with their licences.
+        coverage: whether its instances are all things of the picture, as its segmenter claims; `some` where
+            nobody claimed it (corpora from before the column).
     """
 
     TABLE: ClassVar[str] = "twins"
@@ -206,6 +210,12 @@ class DigitalTwin(Record):
     frame_measures: _Added[FrameMeasure] = Field(default_factory=list)
     flags: _Added[FrameFlag] = Field(default_factory=list)
     weights: _Added[ModelWeights] = Field(default_factory=list)
+    coverage: _Claimed = Coverage.SOME
+
+    @property
+    def holds_everything(self) -> bool:
+        """Whether what is not in the twin is not in the picture."""
+        return self.coverage is Coverage.EVERYTHING
 
     def instance(self, instance_id: int) -> Instance:
         """The instance with this id.

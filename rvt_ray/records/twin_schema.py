@@ -148,4 +148,5 @@ TWIN_SCHEMA: pa.Schema = schema(
     ),
     ("flags", pa.list_(pa.string())),
     ("weights", pa.list_(pa.struct([(name, pa.string()) for name in ("part", "model", "license")]))),
+    ("coverage", pa.string()),
 )

@@ -105,6 +105,7 @@ def assemble(
         key_frames=list(segmentation.key_frames),
         instances=instances,
         provenance=provenance,
+        coverage=segmentation.coverage,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rvt_ray.records import DepthStep, DigitalTwin, Instance, Scene
+from rvt_ray.records import Coverage, DepthStep, DigitalTwin, Instance, Scene
 
 FORMAT = "rvt-paper-json-1"
 
@@ -64,6 +64,7 @@ def to_paper_json(twin: DigitalTwin) -> dict[str, Any]:
         "provenance": data["provenance"],
         "flags": data["flags"],
         "weights": data["weights"],
+        "coverage": data["coverage"],
     }
 
 
@@ -130,6 +131,7 @@ def from_paper_json(data: Mapping[str, Any]) -> DigitalTwin:
             frame_measures=[f["measures"] for f in frames if f.get("measures") is not None],
             flags=data.get("flags", []),
             weights=data.get("weights", []),
+            coverage=data.get("coverage") or Coverage.SOME,
         )
     except KeyError as error:
         raise ValueError(f"a twin in the paper's JSON form lacks {error.args[0]!r}") from error

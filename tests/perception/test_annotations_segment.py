@@ -16,7 +16,7 @@ from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.masks import geometry, rle
 from rvt_ray.perception.base import Segmentation, TrackDraft
 from rvt_ray.perception.segment import BACKENDS
-from rvt_ray.records import Absence, ClipRecord, FailureCode, TrackStatus
+from rvt_ray.records import Absence, ClipRecord, Coverage, FailureCode, TrackStatus
 from rvt_ray.synthetic import Frame, Key, ObjectSpec, SceneSpec, random_scene, render, write_clip
 from rvt_ray.video.frames import ArrayFrames
 
@@ -410,3 +410,16 @@ def test_a_changed_file_is_read_again(tmp_path: Path, frames: list[Frame]) -> No
 def test_a_mistyped_option_is_refused_with_the_right_one() -> None:
     with pytest.raises(ConfigError, match="unknown key 'void'; did you mean 'void_id'"):
         build(BackendSpec(backend="annotations", options={"void": 3}), BACKENDS, "perceive.segment")
+
+
+def test_only_rendered_truth_or_a_persons_word_claims_that_everything_is_annotated(
+    tmp_path: Path, spec: SceneSpec, frames: list[Frame]
+) -> None:
+    """Else "how many" and "there is none" would be answered by what somebody chose to annotate."""
+    masks = clip_of(write_davis(tmp_path / "scene", frames), "davis")
+    assert segment(masks).coverage is Coverage.SOME
+    assert segment(masks, exhaustive=True).coverage is Coverage.EVERYTHING
+    written = write_clip(spec, tmp_path, "scene", depth_every=0)
+    truth = clip_of(written.annotation, "synthetic")
+    assert segment(truth).coverage is Coverage.EVERYTHING
+    assert segment(truth, exhaustive=False).coverage is Coverage.SOME

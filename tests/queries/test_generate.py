@@ -14,7 +14,7 @@ from rvt_ray.queries.gates.base import GATES
 from rvt_ray.queries.gates.leak import LeakContext, find_leaks
 from rvt_ray.queries.lexicon import load_lexicon
 from rvt_ray.reasoning import Program, execute
-from rvt_ray.records import Reject, Sample, Task, Verdict, Wording
+from rvt_ray.records import Coverage, Reject, Sample, Task, Verdict, Wording
 from rvt_ray.twin.facts import Facts
 from tests.queries import scripted
 from tests.queries.scripted import ScriptedLlm
@@ -121,6 +121,26 @@ def test_only_the_wanted_tasks_are_asked() -> None:
     assert {s.task for s in run(settings=GenerateSettings(queries=queries, gates=QUICK.gates)).samples} == {
         Task.VQA
     }
+
+
+def test_nothing_is_asked_that_a_thing_outside_of_the_twin_could_answer_otherwise() -> None:
+    """Counts, existence and "of all" speak of the whole picture, which such a twin does not hold."""
+    queries = QuerySettings(tasks=[Task.VQA], samples_per_clip=24, no_target_share=0.3)
+    settings = GenerateSettings(queries=queries, gates=QUICK.gates)
+    twin, clip = scene_twin(1)
+    asked = {}
+    for coverage in Coverage:
+        claimed = twin.model_copy(update={"coverage": coverage})
+        asked[coverage] = asyncio.run(generate(claimed, clip, settings, None, 0, "f" * 16)).samples
+
+    def whole(row: Sample) -> bool:
+        counts = all(c.isdigit() for c in row.choices)
+        exists = set(row.choices) == {"yes", "no"} and "any" in row.query.lower()
+        return counts or exists or not row.target_ids or "of all" in row.query
+
+    assert sum(map(whole, asked[Coverage.EVERYTHING])) >= 4
+    assert len(asked[Coverage.SOME]) >= 8
+    assert not [r.query for r in asked[Coverage.SOME] if whole(r) and "of all the" not in r.query]
 
 
 def test_an_empty_twin_gives_nothing_and_does_not_fail() -> None:

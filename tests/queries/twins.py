@@ -14,6 +14,7 @@ from rvt_ray.records import (
     Attribute,
     CameraStep,
     ClipRecord,
+    Coverage,
     DepthKind,
     DigitalTwin,
     Provenance,
@@ -84,7 +85,7 @@ def scene_twin(seed: int, num_objects: int = 6, num_frames: int = 48) -> tuple[D
         )
         for o in spec.objects
     ]
-    segmentation = Segmentation(drafts, key_frames=list(range(0, num_frames, 12)))
+    segmentation = Segmentation(drafts, list(range(0, num_frames, 12)), Coverage.EVERYTHING)
     camera = [_STILL] * num_frames
     captions = AnnotationsCaptioner().caption(clip, None, segmentation, camera)  # type: ignore[arg-type]
     twin = assemble(

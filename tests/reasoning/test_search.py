@@ -8,8 +8,8 @@ import pytest
 
 from rvt_ray.config.settings import FactSettings, QuerySettings
 from rvt_ray.reasoning import Candidate, Constraint, Program, execute, level, search
-from rvt_ray.records import Category, TrackStatus
-from rvt_ray.twin.facts import CATALOGUE, Facts, Truth, logic
+from rvt_ray.records import Category, Coverage, TrackStatus
+from rvt_ray.twin.facts import CATALOGUE, EXTREMES, Facts, Truth, logic
 from tests.reasoning.brute import brute_force, drop
 from tests.twin.facts.worlds import Thing, make_twin, random_twin
 
@@ -182,6 +182,22 @@ def test_no_target_queries_come_in_the_wanted_share() -> None:
         Facts(random_twin(1, count=9, frames=20), FactSettings()), QuerySettings(no_target_share=0), 0
     )
     assert not any(c.no_target for c in none)
+
+
+def test_a_twin_that_holds_some_things_proves_neither_that_there_is_none_nor_what_is_most_of_all() -> None:
+    config = QuerySettings(targets_per_clip=6, no_target_share=0.3)
+    superlatives = {Coverage.EVERYTHING: 0, Coverage.SOME: 0}
+    for seed in range(4):
+        whole = random_twin(seed, count=9, frames=20)
+        for coverage in Coverage:
+            twin = whole.model_copy(update={"coverage": coverage})
+            found = search(Facts(twin, FactSettings()), config, seed)
+            assert found
+            assert any(c.no_target for c in found) == twin.holds_everything
+            used = [k for c in found for k in c.program.constraints if k.predicate in EXTREMES]
+            superlatives[coverage] += sum(k.value == "object" for k in used)
+    assert superlatives[Coverage.EVERYTHING] > 0
+    assert superlatives[Coverage.SOME] == 0
 
 
 def test_levels_that_are_not_wanted_are_not_given() -> None:

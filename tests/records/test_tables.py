@@ -14,6 +14,7 @@ from rvt_ray.errors import ClipError
 from rvt_ray.records import (
     TABLES,
     ClipRecord,
+    Coverage,
     DigitalTwin,
     Failure,
     FailureCode,
@@ -94,7 +95,8 @@ def test_a_corpus_made_before_a_column_was_added_can_still_be_read(tmp_path: Pat
     clip = make_clip("ab", 4, 8, 8)
     table = DigitalTwin.to_table([make_twin(clip, [])])
     added = ["depth_alignment", "frame_measures", "flags", "weights"]
-    pq.write_table(table.drop_columns(added), tmp_path / "old.parquet")
+    pq.write_table(table.drop_columns([*added, "coverage"]), tmp_path / "old.parquet")
     (twin,) = DigitalTwin.from_table(pq.read_table(tmp_path / "old.parquet", schema=DigitalTwin.SCHEMA))
     assert twin.clip_id == clip.clip_id
     assert [getattr(twin, name) for name in added] == [[], [], [], []]
+    assert twin.coverage is Coverage.SOME, "nobody claimed that it holds everything"

@@ -12,6 +12,7 @@ from rvt_ray.config.settings import TwinSettings
 from rvt_ray.perception.base import Captions, InstanceCaption, Segmentation
 from rvt_ray.records import (
     Attribute,
+    Coverage,
     DepthKind,
     DepthStep,
     DigitalTwin,
@@ -40,7 +41,7 @@ def make_twin(boxes: list[list[tuple[int, int, int, int] | None]]) -> DigitalTwi
     ]  # fmt: skip
     return assemble(
         clip,
-        Segmentation(drafts, [0, 3]),
+        Segmentation(drafts, [0, 3], Coverage.EVERYTHING),
         [],
         DepthKind.NONE,
         Captions("A scene.", ["bright"], words),
@@ -55,6 +56,12 @@ def make_twin(boxes: list[list[tuple[int, int, int, int] | None]]) -> DigitalTwi
 def test_the_round_trip_through_json_text_loses_nothing(boxes: list) -> None:
     twin = make_twin(boxes)
     assert from_paper_json(json.loads(json.dumps(to_paper_json(twin)))) == twin
+
+
+def test_json_from_before_the_claim_claims_nothing() -> None:
+    data = to_paper_json(make_twin([[(1, 1, 5, 5)] * 4]))
+    assert data.pop("coverage") == "everything"
+    assert from_paper_json(data).coverage is Coverage.SOME
 
 
 def test_frames_that_are_not_annotated_stay_so() -> None:

@@ -20,7 +20,11 @@ DURATION_RATIO = 1.6
 
 def questions(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[Draft]:
     """The drafts of this module that fit."""
-    found: list[Draft | None] = [_count(candidate, rng), _exists(candidate)]
+    found: list[Draft | None] = []
+    if know.twin.holds_everything:
+        # What nobody tracked would count too. That there is one is proven all the same, but asked only where
+        # the answer is yes the question would tell its answer.
+        found += [_count(candidate, rng), _exists(candidate)]
     if len(candidate.target_ids) == 1:
         found += [_which_of(know, candidate, rng), _duration(know, candidate, rng)]
     return [draft for draft in found if draft is not None]

@@ -108,10 +108,12 @@ class Phraser:
             return "of all", False
         if not self.is_forbidden(kind):
             return f"of all the {lexicon.plural(kind)}", False
-        for general in lexicon.general(kind):
+        # Broader than the kind: then what is not in the twin must not be in the picture.
+        broader = know.twin.holds_everything
+        for general in lexicon.general(kind) if broader else ():
             if know.general_means_kind(general, kind, self._candidate):
                 return f"of all the {lexicon.plural(general)}", False
-        functions = [f for f in lexicon.functions(kind) if know.function_means_kind(f[0], kind)]
+        functions = [f for f in lexicon.functions(kind) if broader and know.function_means_kind(f[0], kind)]
         if functions:
             clause = inflect(self.any_of(self.pick(functions)[1]), Form.PLURAL)
             return f"of all those that {clause}", True

@@ -222,7 +222,7 @@ class Facts:
 
     def _extreme(self, relation: str, kind: str, scope: str | None) -> Table:
         """x is of the kind, another is too, and for every y: y exists, is of the kind and is there implies
-        relation(x, y). Uncertain tracks may or may not exist."""
+        relation(x, y). Uncertain tracks may or may not exist; so may things that the twin does not hold."""
         n = len(self.ids)
         of_kind = self.table("category", kind).truth
         against = self.table(relation, None, scope)
@@ -239,10 +239,22 @@ class Facts:
         others = np.broadcast_to(rival, (n, n)).copy()
         np.fill_diagonal(others, -1)
         some_other = others.max(axis=1, initial=-1)
-        truth = all_of(of_kind, some_other, implied.min(axis=1, initial=1)).astype(np.int8)
+        beats_all = implied.min(axis=1, initial=1)
+        if not self._holds_all(kind):
+            # A thing that nobody tracked may be a rival, and may be the greater one.
+            some_other, beats_all = np.maximum(some_other, 0), np.minimum(beats_all, 0)
+        truth = all_of(of_kind, some_other, beats_all).astype(np.int8)
         counted = np.where((others > -1) & (holds > 0), against.margin, np.inf).min(axis=1, initial=np.inf)
         margin = np.where((truth > 0) & np.isfinite(counted), counted, 0.0)
         return Table(truth, margin)
+
+    def _holds_all(self, kind: str) -> bool:
+        """Whether the twin has every thing of a kind. One that does not hold everything is taken to hold all
+        of the kinds that its things are called by, as every "the dog" takes it; but not of broader kinds."""
+        if self.twin.holds_everything:
+            return True
+        named = {kinds.normal(i.category) for i in self.twin.instances} - {kinds.NEUTRAL}
+        return kinds.normal(kind) in named
 
     def _there(self, scope: str | None) -> Truths:
         """Whether each instance is seen in the scope's window: false when it is gone on all of it."""

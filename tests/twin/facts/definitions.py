@@ -215,9 +215,10 @@ class Definitions:
 
     # --- superlatives
 
-    def extreme(self, relation: str, i: int, kind, scope: str) -> int:
-        """`kind(j)` is the truth of "j is of the kind"."""
-        someone, best = FALSE, TRUE
+    def extreme(self, relation: str, i: int, kind, scope: str, all_held: bool) -> int:
+        """`kind(j)` is the truth of "j is of the kind"; `all_held`: there is no other of the kind than in the
+        twin. (Else there may be one, and how it would stand to `i` nobody knows.)"""
+        someone, best = (FALSE, TRUE) if all_held else (UNKNOWN, UNKNOWN)
         frames = self.window(scope)
         for other in self.twin.instances:
             j = other.instance_id

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rvt_ray.config.settings import FactSettings
-from rvt_ray.records import Absence, CameraStep, DepthKind, DigitalTwin
+from rvt_ray.records import Absence, CameraStep, Coverage, DepthKind, DigitalTwin
 from rvt_ray.twin.facts import CATALOGUE, EXTREMES, REGIONS, Facts
 from tests.twin.facts.definitions import Definitions
 from tests.twin.facts.definitions_motion import Motions
@@ -70,19 +70,21 @@ def test_relations_and_regions_are_as_defined(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_superlatives_are_as_defined(seed: int) -> None:
-    twin = spoilt(seed)
+@pytest.mark.parametrize("coverage", Coverage)
+def test_superlatives_are_as_defined(seed: int, coverage: Coverage) -> None:
+    twin = spoilt(seed).model_copy(update={"coverage": coverage})
     facts, definitions = Facts(twin, FactSettings()), Definitions(twin, FactSettings())
     row = {i: k for k, i in enumerate(facts.ids)}
     for kind in ("object", "animal", "box"):
         of_kind = facts.table("category", kind).truth
+        held = coverage is Coverage.EVERYTHING or any(i.category == kind != "object" for i in twin.instances)
         for name, relation in EXTREMES.items():
             if relation not in RELATIONS:
                 continue
             for scope in SCOPES[:3]:
                 truth = facts.table(name, kind, scope).truth
                 for i in facts.ids:
-                    want = definitions.extreme(relation, i, lambda j, k=of_kind: int(k[row[j]]), scope)
+                    want = definitions.extreme(relation, i, lambda j, k=of_kind: int(k[row[j]]), scope, held)
                     assert truth[row[i]] == want, (name, kind, i, scope)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rvt_ray.config.settings import FactSettings
-from rvt_ray.records import Absence, Attribute, CameraStep, DepthKind, TrackStatus
+from rvt_ray.records import Absence, Attribute, CameraStep, Coverage, DepthKind, TrackStatus
 from rvt_ray.twin.facts import Facts, Truth
 from tests.twin.facts.worlds import Thing, make_twin
 
@@ -249,6 +249,28 @@ def test_regions_leave_the_middle_open() -> None:
     assert [truth(f, "region", i, value="left half", scope="start") for i in (1, 2, 3)] == [T, T, F]
     assert [truth(f, "region", i, value="right half", scope="start") for i in (1, 2, 3)] == [F, F, T]
     assert truth(f, "region", 2, value="upper half", scope="start") is U
+
+
+def test_of_all_is_not_proven_by_a_twin_that_holds_only_some_things() -> None:
+    """A moving car may be the largest thing that `motion` holds, and the house behind it larger."""
+    things = [
+        *(Thing(1, "dog", centre=(40, 120)), Thing(2, "dog", centre=(120, 120))),
+        *(Thing(3, "car", centre=(200, 120)), Thing(4, "object", centre=(280, 60), size=(4, 4))),
+    ]
+    whole = Facts(make_twin(things), FactSettings())
+    part = Facts(make_twin(things, coverage=Coverage.SOME), FactSettings())
+    ask = {"value": "object", "scope": "start"}
+    assert [truth(whole, "leftmost", i, **ask) for i in (1, 2)] == [T, F]
+    assert [truth(part, "leftmost", i, **ask) for i in (1, 2)] == [U, F], "that it is not stays known"
+    # Of the kinds that things are called by it is taken to hold all, of broader ones not.
+    assert truth(part, "rightmost", 2, value="dog", scope="start") is truth(
+        whole, "rightmost", 2, value="dog", scope="start"
+    )
+    animals = {"value": "animal", "scope": "start"}
+    assert truth(whole, "leftmost", 1, **animals) is T
+    assert truth(part, "leftmost", 1, **animals) is U, "a cat may be farther left"
+    lonely = Facts(make_twin(things[:1], coverage=Coverage.SOME), FactSettings())
+    assert truth(lonely, "leftmost", 1, **ask) is U, "there may be another"
 
 
 def test_a_superlative_needs_rivals_and_loses_to_a_possible_one() -> None:

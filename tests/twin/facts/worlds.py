@@ -13,6 +13,7 @@ from rvt_ray.records import (
     Attribute,
     CameraMotion,
     CameraStep,
+    Coverage,
     DepthKind,
     DigitalTwin,
     Instance,
@@ -112,6 +113,7 @@ def make_twin(
     depth_kind: DepthKind = DepthKind.NONE,
     camera: Sequence[CameraStep] | None = None,
     clip_id: str = "clip",
+    coverage: Coverage = Coverage.EVERYTHING,
 ) -> DigitalTwin:
     """A twin of these things; a still camera unless steps are given."""
     steps = list(camera) if camera is not None else [STILL] * frames
@@ -156,6 +158,7 @@ def make_twin(
         key_frames=[0],
         instances=instances,
         provenance=Provenance(segment="test", depth="test", caption="test", settings="", versions="{}"),
+        coverage=coverage,
     )
 
 

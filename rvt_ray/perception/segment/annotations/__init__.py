@@ -10,7 +10,7 @@ from rvt_ray.perception.files import bad_annotation
 from rvt_ray.perception.segment.annotations import davis, sav, synthetic, youtube_vis
 from rvt_ray.perception.segment.annotations.common import Reader
 from rvt_ray.perception.segment.annotations.options import AnnotationOptions
-from rvt_ray.records import ClipRecord
+from rvt_ray.records import ClipRecord, Coverage
 from rvt_ray.video.frames import FrameStream
 
 READERS: dict[str, Reader] = {
@@ -19,6 +19,8 @@ READERS: dict[str, Reader] = {
     "synthetic": synthetic.read,
     "youtube_vis": youtube_vis.read,
 }
+EXHAUSTIVE = frozenset({"synthetic"})
+"""Formats that annotate every thing of the picture."""
 
 
 class AnnotationsSegmenter:
@@ -53,4 +55,8 @@ class AnnotationsSegmenter:
                 clip.annotation_uri, f"unknown annotation_format {clip.annotation_format!r}; {hint}"
             )
         tracks = reader(clip, clip.annotation_uri, self._options)
-        return Segmentation(tracks=tracks, key_frames=list(key_frames))
+        exhaustive = self._options.exhaustive
+        if exhaustive is None:
+            exhaustive = clip.annotation_format in EXHAUSTIVE
+        coverage = Coverage.EVERYTHING if exhaustive else Coverage.SOME
+        return Segmentation(tracks=tracks, key_frames=list(key_frames), coverage=coverage)

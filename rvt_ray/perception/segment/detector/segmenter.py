@@ -23,7 +23,7 @@ from rvt_ray.perception.segment.detector.link import DetectionLinker
 from rvt_ray.perception.segment.detector.options import DetectorOptions
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
-from rvt_ray.records import ClipRecord, ModelWeights
+from rvt_ray.records import ClipRecord, Coverage, ModelWeights
 from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,9 @@ class DetectorSegmenter:
             len(tracks),
         )
         return Segmentation(
-            [enlarge(track, size, (clip.height, clip.width)) for track in tracks], list(key_frames)
+            [enlarge(track, size, (clip.height, clip.width)) for track in tracks],
+            list(key_frames),
+            Coverage.SOME,
         )
 
 

@@ -19,7 +19,7 @@ from rvt_ray.perception.segment.motion.passes import Tracks, backward, forward, 
 from rvt_ray.perception.segment.motion.shot import Shot
 from rvt_ray.perception.segment.motion.spool import Spool
 from rvt_ray.perception.segment.motion.tracker import Thing, Tracker
-from rvt_ray.records import ClipRecord
+from rvt_ray.records import ClipRecord, Coverage
 from rvt_ray.video.frames import FrameStream
 
 
@@ -78,4 +78,4 @@ class MotionSegmenter:
             confirmed = is_confirmed(evidence, self.options, clip.num_frames)
             others = {k: s for k, s in reported.items() if k != i}
             drafts.append(draft(clip, shot, number, kept[i], others, key_frames, confirmed))
-        return Segmentation(tracks=drafts, key_frames=key_frames)
+        return Segmentation(tracks=drafts, key_frames=key_frames, coverage=Coverage.SOME)

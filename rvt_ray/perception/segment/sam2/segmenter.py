@@ -12,7 +12,7 @@ from rvt_ray.perception.device import choose
 from rvt_ray.perception.linking import LinkSettings, TrackLinker
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.options import Sam2Options
-from rvt_ray.records import ClipRecord, ModelWeights
+from rvt_ray.records import ClipRecord, Coverage, ModelWeights
 from rvt_ray.video.frames import FrameStream
 
 log = logging.getLogger(__name__)
@@ -106,4 +106,5 @@ class Sam2Segmenter:
             len(sights),
             len(tracks),
         )
-        return Segmentation(tracks=tracks, key_frames=list(key_frames))
+        # A grid of points with filters for size, score and number leaves things out, and nothing says which.
+        return Segmentation(tracks=tracks, key_frames=list(key_frames), coverage=Coverage.SOME)
