@@ -4,7 +4,7 @@ Perceives a synthetic clip and one that is ten times longer, each in a process o
 included), and compares peak memory. Target: <= 1.3. The short clip is 10 s, so that the decoder's
 first buffers are full in both.
 
-    python benchmarks/memory_long_clip.py [--config configs/smoke.yaml] [--frames 240] [--times 10] [--set
+    python -m benchmarks.memory_long_clip [--config configs/smoke.yaml] [--frames 240] [--times 10] [--set
     A.B=V]
 """
 
@@ -26,7 +26,15 @@ import psutil
 
 def measure(folder: Path, config: str, overrides: list[str]) -> int:
     """Peak memory, bytes, of a process that indexes and perceives the one video in the folder."""
-    command = [sys.executable, __file__, "--child", str(folder), "--config", config]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.memory_long_clip",
+        "--child",
+        str(folder),
+        "--config",
+        config,
+    ]
     command += [word for override in overrides for word in ("--set", override)]
     process = subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE)
     peak, done = 0, threading.Event()

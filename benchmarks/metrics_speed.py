@@ -1,6 +1,6 @@
 """J&F on run-length masks against a straightforward dense implementation, in one process and run.
 
-    python benchmarks/metrics_speed.py [--masks FOLDER] [--repeats 3]
+    python -m benchmarks.metrics_speed [--masks FOLDER] [--repeats 3]
 
 The dense implementation is what one writes first: decode both masks, IoU by counting pixels, contours by
 shifted comparison, matches by dilating the whole frame's contour with a disk (OpenCV). Both sides take the

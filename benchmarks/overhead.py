@@ -5,7 +5,7 @@ ledger, markers, deadline, progress), (b) through a bare multiprocessing pool ov
 number of workers, one run, start-up of both left out: the clock runs from the first clip's start to the
 last clip's end. Target: <= 1.15.
 
-    python benchmarks/overhead.py [--clips 64] [--seconds 0.5] [--workers 2] [--repeat 3]
+    python -m benchmarks.overhead [--clips 64] [--seconds 0.5] [--workers 2] [--repeat 3]
 """
 
 from __future__ import annotations
@@ -126,7 +126,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     main()

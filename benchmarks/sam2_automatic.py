@@ -1,6 +1,6 @@
 """Automatic masks of a key frame: ours against sam2's generator, same weights, picture and grid, one run.
 
-    python benchmarks/sam2_automatic.py [--points-per-side 16] [--image-size 256] [--device auto]
+    python -m benchmarks.sam2_automatic [--points-per-side 16] [--image-size 256] [--device auto]
 
 With random weights no mask would pass the usual thresholds: they are set so that `--pass-share` of the masks
 pass (about a third do with trained weights), for both sides alike. Where torchvision is missing, sam2's box
@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from sam2_common import moving_pictures, quiet, random_checkpoint, torchvision_or_stub
-from sam2_propagation import precision
 
+from benchmarks.sam2_common import moving_pictures, quiet, random_checkpoint, torchvision_or_stub
+from benchmarks.sam2_propagation import precision
 from rvt_ray.masks import rle
 from rvt_ray.perception.segment.sam2 import checkpoints
 from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings

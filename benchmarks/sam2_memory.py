@@ -1,6 +1,6 @@
 """Memory of propagation: ours against sam2's video predictor, and ours against itself.
 
-    python benchmarks/sam2_memory.py [--objects 16] [--frames 300] [--image-size 256] [--clips 200] [--full]
+    python -m benchmarks.sam2_memory [--objects 16] [--frames 300] [--image-size 256] [--clips 200] [--full]
 
 Each run is a process of its own; its number is what it needed at most beyond the loaded, warm model: resident
 memory on a CPU, allocated device memory on a GPU. sam2's predictor keeps every frame and every object-frame,
@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 import psutil
 import torch
-from sam2_common import (
+
+from benchmarks.sam2_common import (
     first_masks,
     moving_pictures,
     quiet,
@@ -36,8 +37,7 @@ from sam2_common import (
     stock_predictor,
     stock_state,
 )
-from sam2_propagation import precision
-
+from benchmarks.sam2_propagation import precision
 from rvt_ray.perception.segment.sam2 import Sam2Options, Sam2Segmenter, checkpoints
 from rvt_ray.perception.segment.sam2.engine import Propagator
 from rvt_ray.perception.segment.sam2.network import Network
@@ -165,7 +165,10 @@ def measure(args: argparse.Namespace, side: str, **changes: int) -> tuple[float,
     names = ("objects", "frames", "image_size", "size", "checkpoint", "device", "threads", "clips")
     flags = [f"--{name.replace('_', '-')}={values[name]}" for name in names]
     result = subprocess.run(
-        [sys.executable, __file__, "--side", side, *flags], check=True, capture_output=True, text=True
+        [sys.executable, "-m", "benchmarks.sam2_memory", "--side", side, *flags],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     first, second = json.loads(result.stdout.splitlines()[-1])
     return first, second

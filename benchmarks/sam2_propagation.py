@@ -1,6 +1,6 @@
 """Propagation of many objects: our engine against sam2's video predictor, same weights and pixels, one run.
 
-    python benchmarks/sam2_propagation.py [--objects 16] [--frames 12] [--image-size 256] [--device auto]
+    python -m benchmarks.sam2_propagation [--objects 16] [--frames 12] [--image-size 256] [--device auto]
 
 Prints one JSON line per side (seconds per frame, the share of each part of the network) and one with the
 ratio. Both run in float32 on a CPU and under bfloat16 autocast on a GPU. Weights are random unless a
@@ -21,8 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sam2_common import first_masks, moving_pictures, quiet, random_checkpoint, stock_predictor, stock_state
 
+from benchmarks.sam2_common import (
+    first_masks,
+    moving_pictures,
+    quiet,
+    random_checkpoint,
+    stock_predictor,
+    stock_state,
+)
 from rvt_ray.perception.segment.sam2 import checkpoints, engine
 from rvt_ray.perception.segment.sam2.engine import Propagator
 from rvt_ray.perception.segment.sam2.network import Network
