@@ -6,6 +6,7 @@ from rvt_ray.reasoning.execute import execute
 from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.records import Category
 from rvt_ray.twin.facts import CATALOGUE, Facts
+from rvt_ray.twin.facts.scopes import THROUGHOUT, WHILE_MOVING
 
 EDGES = {"start", "end"}
 
@@ -18,11 +19,12 @@ def relations(program: Program) -> list[Constraint]:
 def categories(program: Program) -> tuple[Category, ...]:
     """The categories of the constraints used, in the order of the enum.
 
-    Temporal only if no single frame answers it: a temporal predicate, or constraints at the start and
-    others at the end.
+    Temporal only if no single frame answers it: a temporal predicate, constraints at the start and others at
+    the end, or one that is bound to a thing's own moving.
     """
     found = {CATALOGUE[c.predicate].category for c in program.constraints}
-    if {c.scope for c in program.constraints} >= EDGES:
+    scopes = {c.scope for c in program.constraints}
+    if scopes >= EDGES or WHILE_MOVING in scopes:
         found.add(Category.TEMPORAL)
     return tuple(c for c in Category if c in found)
 
@@ -54,6 +56,23 @@ def idle_hops(program: Program, facts: Facts, targets: frozenset[int]) -> list[C
     """The hops that can be left out with the same certain and possible set `targets`.
 
     A relation is left out together with everything that only it ties to the target. Attributes of an anchor
-    are no hops and may be more than needed: they are there so that it can be called "the".
+    are no hops and may be more than needed: they are there so that it can be called "the". A hop is idle too
+    when its "while moving" is: when the same, said of the whole clip, has the same answer, no motion need be
+    watched for it.
     """
-    return [c for c in hops(program) if execute(program.without(c), facts).is_exactly(targets)]
+
+    def gives_the_same(other: Program) -> bool:
+        return execute(other, facts).is_exactly(targets)
+
+    return [
+        c
+        for c in hops(program)
+        if gives_the_same(program.without(c))
+        or (c.scope == WHILE_MOVING and gives_the_same(_at_all_times(program, c)))
+    ]
+
+
+def _at_all_times(program: Program, constraint: Constraint) -> Program:
+    whole = constraint.model_copy(update={"scope": THROUGHOUT})
+    constraints = tuple(whole if c == constraint else c for c in program.constraints)
+    return program.model_copy(update={"constraints": constraints})

@@ -11,9 +11,18 @@ from rvt_ray.records import Category
 from rvt_ray.twin.facts import CATALOGUE, EXTREMES, Facts
 from rvt_ray.twin.facts.kinds import NEUTRAL
 from rvt_ray.twin.facts.logic import members
+from rvt_ray.twin.facts.scopes import THROUGHOUT, WHILE_MOVING
 
-# How readily a term is taken. Scopes: what holds at a clear moment, or all along, is easy to say.
-SCOPE_WEIGHT = {None: 1.0, "throughout": 1.0, "start": 0.9, "end": 0.9, "some_time": 0.35}
+# How readily a term is taken. Scopes: what holds at a clear moment, or all along, is easy to say;
+# what holds while a thing moves is rarely sure, and takes more watching than any single frame.
+SCOPE_WEIGHT = {
+    None: 1.0,
+    THROUGHOUT: 1.0,
+    "start": 0.9,
+    "end": 0.9,
+    "some_time": 0.35,
+    WHILE_MOVING: 1.5,
+}
 PREDICATE_WEIGHT = {
     "category": 0.7,
     "function": 1.2,

@@ -22,7 +22,8 @@ class Constraint(BaseModel):
         predicate: a name of the catalogue (docs/predicates.md).
         args: one variable (unary) or two (relation: first to second).
         value: for predicates that carry a value (`category`, `colour`, `region`, ...); else null.
-        scope: `throughout`, `start`, `end`, `some_time`, or null for events and scope-free predicates.
+        scope: `throughout`, `start`, `end`, `some_time`, `while_moving` (while the first argument moves), or
+            null for events and scope-free predicates.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -116,6 +116,20 @@ def test_a_time_that_is_not_said_is_the_whole_time_and_else_any_time(view: TwinV
     assert scopes == {"throughout", "some_time"}
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Outline the ball that while moving is to the left of the cup",
+        "Outline the ball that while in motion is on the left-hand side of the cup",
+        "Outline the ball that is to the left of the cup while moving",
+        "Outline the ball to the left of the cup while on the move",
+        "Outline the ball that is further left than the cup while it is moving",
+    ],
+)
+def test_while_moving_is_read_as_the_moving_of_the_subject(view: TwinView, query: str) -> None:
+    assert facts(view, query) == {"category(x)=ball", "left_of(x,a)@while_moving", "category(a)=cup"}
+
+
 def test_words_that_mean_nothing_to_us_are_reported_and_the_rest_is_used(view: TwinView) -> None:
     found = plan(view, "Segment the discombobulated ball that moves to the left")
     assert not found.complete

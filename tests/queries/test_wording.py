@@ -217,6 +217,34 @@ def test_template_wording_says_what_the_cue_gate_wants(know: Knowledge) -> None:
                 assert find_misstatements(query, draft, know) == [], f"{name}@{scope}: {query}"
 
 
+def test_while_moving_is_said_of_the_one_that_moves(know: Knowledge) -> None:
+    bird = unary("category", "bird", v="a")
+    made = candidate(know, [relation("left_of", scope="while_moving"), bird])
+    for seed in range(8):
+        text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+        assert re.search(r"that while (moving|in motion|on the move) is .*\bleft\b.* bird$", text), text
+    turned = candidate(know, [relation("left_of", a="a", b="x", scope="while_moving"), bird])
+    with pytest.raises(CannotSay, match="turned round"):
+        Speaker(know, turned, random.Random(0)).reference()
+
+
+def test_the_moving_of_another_one_is_not_what_the_cue_gate_wants(know: Knowledge) -> None:
+    bird = unary("category", "bird", v="a")
+    draft = Draft(
+        candidate(know, [relation("left_of", scope="while_moving"), bird]), Task.SEGMENTATION, "masks"
+    )
+    for said, right in (
+        ("while moving", True),
+        ("while it is on the move", True),
+        ("while the bird moves", False),
+        ("the whole time", False),
+    ):
+        found = find_misstatements(f"Outline what is to the left of the bird {said}.", draft, know)
+        assert any("when (while moving)" in f for f in found) is not right, (said, found)
+        found = find_misstatements("Outline what has the bird on its right while moving.", draft, know)
+        assert found, "the relation turned round"
+
+
 def test_an_anchor_is_called_by_the_superlative_that_always_holds(know: Knowledge) -> None:
     made = candidate(know, [unary("slowest", "bird", v="a"), relation("left_of", scope="end")])
     text = Speaker(know, made, random.Random(0), plain=True).reference().noun_phrase

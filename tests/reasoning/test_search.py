@@ -55,7 +55,7 @@ def test_levels_and_categories_are_what_the_constraints_say(worlds) -> None:
             relations = [c for c in candidate.program.constraints if len(c.args) == 2]
             scopes = {c.scope for c in candidate.program.constraints}
             kinds = {CATALOGUE[c.predicate].category for c in candidate.program.constraints}
-            if {"start", "end"} <= scopes:
+            if {"start", "end"} <= scopes or "while_moving" in scopes:
                 kinds.add(Category.TEMPORAL)
             assert set(candidate.categories) == kinds
             if candidate.level <= 3:

@@ -19,6 +19,7 @@ from tests.scenes import Seen
 
 Verdict = bool | None
 MOVE = 0.0375  # frame diagonals, between what rests (0.015) and what moves (0.06)
+SPEED = 0.0325  # diagonals per second, between what rests (0.015) and what moves (0.05)
 FASTER = 1.18  # ratio of speeds, between 1 and 1.4
 LARGER = 1.14  # ratio of areas, between 1 and 1.3
 EDGE_S, EDGE_SHARE = 0.5, 0.15  # the start and the end of a clip
@@ -61,6 +62,8 @@ class Plain:
 
     def holds(self, name: str, args: tuple[int, ...], value: str | None, scope: str | None) -> Verdict:
         """Whether predicate(args) with this value is so over this scope."""
+        if scope == "while_moving":
+            return self._while_moving(name, args, value)
         if name in TURNED:
             return self.holds(TURNED[name], args[::-1], value, scope)
         if name in SUPERLATIVES:
@@ -163,21 +166,37 @@ class Plain:
         return {"start": t <= length, "end": t >= t[-1] - length}.get(scope, np.ones(self.n, bool))
 
     def _over(
-        self, name: str, args: tuple[int, ...], value: str | None, scope: str, slack: float = 0.0
+        self,
+        name: str,
+        args: tuple[int, ...],
+        value: str | None,
+        scope: str,
+        slack: float = 0.0,
+        moving: np.ndarray | None = None,
     ) -> Verdict:
         together = np.logical_and.reduce([self._visible(i) for i in args])
+        if moving is not None:
+            together &= moving
         if name in ("touching", "inside") and not slack:
             # Where "at the same depth" ends is a matter of taste.
-            tight, loose = (self._over(name, args, value, scope, slack=k) for k in (0.75, 1.33))
+            tight, loose = (self._over(name, args, value, scope, k, moving) for k in (0.75, 1.33))
             return tight if tight == loose else None
         self._slack = slack or 1.0
         on = self._region(args[0], value or "") if name == "region" else self._on_frames[name](*args)
         holds, inside = on & together, self._window(scope)
         if scope == "some_time":
             return bool(holds.any())
-        if scope == "throughout":
+        if scope in ("throughout", "moving"):
             return bool(together.sum() >= min(3, self.n) and holds.sum() >= 0.9 * together.sum())
         return bool(holds[inside].mean() > 0.5)
+
+    def _while_moving(self, name: str, args: tuple[int, ...], value: str | None) -> Verdict:
+        """Over the frames on which the first of `args` moves, by its place in the world: its middle goes
+        faster than the middle between rest and motion since the frame before or until the next."""
+        step = np.hypot(*np.diff(self.place(args[0]), axis=0).T) * self.fps > SPEED
+        moving = np.concatenate((step, [False])) | np.concatenate(([False], step))
+        measured, order = (TURNED[name], args[::-1]) if name in TURNED else (name, args)
+        return self._over(measured, order, value, "moving", moving=moving)
 
     def _superlative(self, relation: str, i: int, kind: str, scope: str | None) -> Verdict:
         others = [j for j in self.ids if j != i and kinds.is_a(self.spec_of(j).kind, kind)]

@@ -112,3 +112,11 @@ EVERYDAY: dict[str, Phrases] = {
 }
 """Predicate (or `region=<value>`) -> phrases. A place without a time ("left of the cup") is read as
 `throughout`, and where that gives nothing as `some_time`."""
+
+EVERYDAY_SCOPES: dict[str, tuple[str, ...]] = {
+    "while_moving": (
+        *("while moving", "while in motion", "while on the move"),
+        *("while it moves", "while it is moving", "as it moves", "when it moves", "when moving"),
+    ),
+}
+"""Scope -> adverbs that may follow a place or a state."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from rvt_ray.agent.language.ast import UNSAID, Statement
-from rvt_ray.agent.language.everyday import EVERYDAY
+from rvt_ray.agent.language.everyday import EVERYDAY, EVERYDAY_SCOPES
 from rvt_ray.agent.language.vocabulary import Vocabulary
 from rvt_ray.agent.language.words import VerbForms, tokenise
 from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES, Phrases
@@ -81,7 +81,10 @@ def _scoped(predicate: str, phrases: Phrases, values: tuple[str, ...]) -> Iterat
             ("{p}", PLACE_SCOPES, phrases.places),
             ("{s}", STATE_SCOPES, phrases.states),
         ):
-            for pattern in {p for group in patterns[scope].values() for p in group}:
+            said = {p for group in patterns[scope].values() for p in group}
+            plain = "<be> {p}" if slot == "{p}" else slot
+            said |= {f"{plain} {adverb}" for adverb in EVERYDAY_SCOPES.get(scope or "", ())}
+            for pattern in said:
                 for text in texts:
                     yield pattern.replace(slot, text), statement
                     if text.startswith("the "):

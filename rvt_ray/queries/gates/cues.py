@@ -21,6 +21,7 @@ from rvt_ray.queries.wording.phrases import (
     REGION_PLACES,
     SCOPE_CUES,
     STATE_SCOPES,
+    WHILE_MOVING,
 )
 from rvt_ray.reasoning import Constraint
 from rvt_ray.twin.facts import CATALOGUE
@@ -80,6 +81,8 @@ _STATEMENTS: dict[str, str] = {
     "other": r"\b(either|or)\b",
 }  # fmt: skip
 _COMPILED = {name: re.compile(pattern) for name, pattern in _STATEMENTS.items()}
+MUST_BE_SAID = frozenset(SCOPE_CUES) - {"throughout"}
+"""Scopes without which a statement says something else."""
 
 
 def find_misstatements(text: str, draft: Draft, know: Knowledge) -> list[str]:
@@ -142,7 +145,7 @@ def _missing(
         cues = tuple(cue for name in _spoken(c, depths) for cue in PHRASES[name].cues)
     if not any(re.search(cue, low) for cue in cues):
         yield f"it does not say {c.predicate.replace('_', ' ')}"
-    if c.scope in ("start", "end", "some_time") and not any(re.search(s, low) for s in SCOPE_CUES[c.scope]):
+    if c.scope in MUST_BE_SAID and not any(re.search(s, low) for s in SCOPE_CUES[c.scope]):
         yield f"it does not say when ({c.scope.replace('_', ' ')})"
 
 
@@ -151,7 +154,7 @@ def _spoken(c: Constraint, depths: dict[str, int]) -> tuple[str, ...]:
     to the target: "x is left of y" must not become "y is right of x" there, since a reader of words alone
     could not tell it from "x is right of y". Between two anchors of like distance either is good."""
     inverse = CATALOGUE[c.predicate].inverse
-    if len(c.args) == 1 or inverse is None:
+    if len(c.args) == 1 or inverse is None or c.scope == WHILE_MOVING:  # turned round, the other one moves
         return (c.predicate,)
     first, second = (depths[v] for v in c.args)
     if first == second:

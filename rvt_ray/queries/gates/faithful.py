@@ -98,7 +98,8 @@ def _notes(know: Knowledge, draft: Draft, letters: dict[int, str], rng: random.R
                     y=letters[args[-1]],
                     value=(value or "").replace(":", " "),
                 )
-                notes.append(f"{words}{' ' + SCOPE_WORDS[scope] if scope else ''}.")
+                when = f" {SCOPE_WORDS[scope].format(x=letters[args[0]])}" if scope else ""
+                notes.append(f"{words}{when}.")
     names, facts = notes[: len(letters)], notes[len(letters) :]
     kept = facts if len(facts) <= MAX_NOTES else rng.sample(facts, MAX_NOTES)
     return [*names, *kept]

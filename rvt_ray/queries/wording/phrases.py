@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 START, END, THROUGHOUT, SOME_TIME = "start", "end", "throughout", "some_time"
+WHILE_MOVING = "while_moving"
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Phrases:
     cues: tuple[str, ...] = ()
 
 
+_WHILE_MOVING = ("while moving", "while in motion", "while on the move")
 # A state in time. `light` phrases are short; `heavy` ones hold a relative clause, so that an adverb after
 # them would attach to the wrong verb.
 PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
@@ -71,6 +73,11 @@ PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
         ),
         "heavy": ("at some point <be> {p}", "for at least a moment <be> {p}"),
     },
+    # Before the verb, so that it is the subject that moves: "near the dog while moving" is heard of the dog.
+    WHILE_MOVING: {
+        "light": tuple(f"{adverb} <be> {{p}}" for adverb in _WHILE_MOVING),
+        "heavy": tuple(f"{adverb} <be> {{p}}" for adverb in _WHILE_MOVING),
+    },
 }
 STATE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
     None: {"light": ("{s}",), "heavy": ("{s}",)},
@@ -90,6 +97,10 @@ STATE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
         "light": ("{s} at some point", "{s} for at least a moment", "{s} at one time or another"),
         "heavy": ("at some point {s}", "for at least a moment {s}"),
     },
+    WHILE_MOVING: {
+        "light": tuple(f"{adverb} {{s}}" for adverb in _WHILE_MOVING),
+        "heavy": tuple(f"{adverb} {{s}}" for adverb in _WHILE_MOVING),
+    },
 }
 # What shows the scope in a wording.
 SCOPE_CUES: dict[str, tuple[str, ...]] = {
@@ -100,6 +111,11 @@ SCOPE_CUES: dict[str, tuple[str, ...]] = {
         r"|stays?|remains?|beginning to end|first .* last)\b",
     ),
     SOME_TIME: (r"\b(some point|moment|one time|sometime|once|briefly|ever|a while|some time)\b",),
+    # Not "while the cup moves": that is another one's moving.
+    WHILE_MOVING: (
+        r"\b(while|when|whenever|as long as)( (it|they)( is| are|'s|'re)?)?( itself| themselves)?"
+        r" (moving|moves?|in motion|on the move)\b",
+    ),
 }
 
 _LEFT, _RIGHT = (r"\bleft\b|\bleftmost\b|\bleftwards?\b",), (r"\bright\b|\brightmost\b|\brightwards?\b",)

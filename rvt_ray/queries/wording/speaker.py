@@ -16,7 +16,7 @@ from rvt_ray.queries.english import Form, inflect
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.lattice import first
 from rvt_ray.queries.wording.phraser import CannotSay, Phraser, Said
-from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THROUGHOUT
+from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THROUGHOUT, WHILE_MOVING
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.twin.facts import CATALOGUE
 
@@ -324,6 +324,8 @@ def _from_view(constraint: Constraint, variable: str) -> Constraint | str:
     if constraint.args[0] == variable:
         return constraint
     inverse = CATALOGUE[constraint.predicate].inverse
+    if constraint.scope == WHILE_MOVING:
+        raise CannotSay("turned round, 'while moving' would be said of the other one")
     if inverse is not None:
         return constraint.model_copy(update={"predicate": inverse, "args": constraint.args[::-1]})
     passives = PHRASES[constraint.predicate].passives

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,7 +15,18 @@ from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS
 from rvt_ray.twin.facts.contact import Segments
 from rvt_ray.twin.facts.encounters import ENCOUNTERS
 from rvt_ray.twin.facts.logic import Floats, Truth, Truths, all_of, bits
-from rvt_ray.twin.facts.scopes import START, THROUGHOUT, FrameFacts, over_scope, stacked, window
+from rvt_ray.twin.facts.moving import MovingWindows, moving_windows, over_moving
+from rvt_ray.twin.facts.scopes import (
+    END,
+    SOME_TIME,
+    START,
+    THROUGHOUT,
+    WHILE_MOVING,
+    FrameFacts,
+    over_scope,
+    stacked,
+    window,
+)
 from rvt_ray.twin.facts.spec import PredicateSpec
 from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.temporal import EVENTS
@@ -183,11 +195,22 @@ class Facts:
             return ENCOUNTERS[name](self.view)
         if name == "region":
             frames = spatial.region(self.view, value or "")
+            if scope == WHILE_MOVING:
+                w = self._moving
+                return Table(*over_moving(frames, (w.sure, w.possible, w.proper), self.settings))
             return Table(*over_scope(frames, scope or THROUGHOUT, self.view.tracks, self.settings))
         if name in spatial.RELATIONS:
             return self._relation(name, scope or THROUGHOUT)
         assert spec.inverse is not None, name
+        if scope == WHILE_MOVING:
+            # The other one's moving: no table turned round, but measured along with the inverse.
+            self._relation(spec.inverse, scope)
+            return self._tables[(name, value, scope)]
         return self.table(spec.inverse, value, scope).swapped()
+
+    @cached_property
+    def _moving(self) -> MovingWindows:
+        return moving_windows(self.view)
 
     def _relation(self, name: str, scope: str) -> Table:
         """Many subjects at a time: quantifying over small arrays costs little but the call. Where the frames
@@ -195,19 +218,28 @@ class Facts:
         n, view = len(self.ids), self.view
         small = n * n * view.tracks.num_frames <= BATCH
         scopes = (scope,) if small else CATALOGUE[name].scopes
-        tables = {s: Table(np.full((n, n), -1, np.int8), np.zeros((n, n))) for s in scopes}
+        names = {(name, s) for s in scopes}
+        inverse = CATALOGUE[name].inverse
+        if WHILE_MOVING in scopes and inverse is not None:
+            names.add((inverse, WHILE_MOVING))
+        tables = {key: Table(np.full((n, n), -1, np.int8), np.zeros((n, n))) for key in names}
         step = max(1, BATCH // max(1, n * view.tracks.num_frames))
         for start in range(0, n, step):
             rows = range(start, min(start + step, n))
             frames = self._kept_frames(name) if small else self._frames_of(name, rows)
-            for s, table in tables.items():
-                truth, margin = over_scope(frames, s, view.tracks, self.settings)
-                table.truth[rows], table.margin[rows] = truth.reshape(-1, n), margin.reshape(-1, n)
-        for s, table in tables.items():
+            for (said, s), table in tables.items():
+                if s == WHILE_MOVING:
+                    windows = self._moving.of(rows, n, subject=said == name)
+                    truth, margin = over_moving(frames, windows, self.settings)
+                else:
+                    truth, margin = over_scope(frames, s, view.tracks, self.settings)
+                filled = table if said == name else table.swapped()
+                filled.truth[rows], filled.margin[rows] = truth.reshape(-1, n), margin.reshape(-1, n)
+        for (said, s), table in tables.items():
             np.fill_diagonal(table.truth, -1)
             np.fill_diagonal(table.margin, 0.0)
-            self._tables[(name, None, s)] = table
-        return tables[scope]
+            self._tables[(said, None, s)] = table
+        return tables[(name, scope)]
 
     def _frames_of(self, name: str, rows: Iterable[int]) -> FrameFacts:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -287,12 +319,15 @@ class Facts:
         if frames is None:
             return []
         scope = scope or THROUGHOUT
-        inside = window(self.view.tracks, scope, self.settings)
+        if scope == WHILE_MOVING:
+            inside = self._moving.sure[rows[0]]
+        else:
+            inside = window(self.view.tracks, scope, self.settings)
         shows = (frames.truth[0] == int(truth)) & frames.together[0] & inside & frames.measured
         at = np.flatnonzero(shows)
         if not at.size:
             return []
-        if scope == THROUGHOUT and truth is Truth.TRUE:
+        if scope in (THROUGHOUT, WHILE_MOVING) and truth is Truth.TRUE:
             picked = at[np.unique(np.linspace(0, len(at) - 1, MAX_EVIDENCE_FRAMES).astype(int))]
         else:
             best = np.argsort(-frames.margin[0, at], kind="stable")[:MAX_EVIDENCE_FRAMES]
@@ -357,9 +392,11 @@ def fact_id(predicate: str, args: Sequence[int], value: str | None, scope: str |
 SCOPE_WORDS = {
     THROUGHOUT: "throughout",
     START: "at the start",
-    "end": "at the end",
-    "some_time": "at some time",
+    END: "at the end",
+    SOME_TIME: "at some time",
+    WHILE_MOVING: "while {x} moves",
 }
+"""`{x}` stands for the subject."""
 
 
 def statement(spec: PredicateSpec, args: Sequence[int], value: str | None, scope: str | None) -> str:
@@ -367,4 +404,4 @@ def statement(spec: PredicateSpec, args: Sequence[int], value: str | None, scope
     shown = value.replace(":", " ") if value else value
     names = {"x": f"#{args[0]}", "y": f"#{args[1]}" if len(args) > 1 else "", "value": shown}
     text = spec.phrase.format(**names)
-    return f"{text} {SCOPE_WORDS[scope]}" if scope is not None else text
+    return f"{text} {SCOPE_WORDS[scope].format(x=names['x'])}" if scope is not None else text

@@ -12,6 +12,9 @@ from rvt_ray.twin.facts.tracks import TrackArrays
 
 THROUGHOUT, START, END, SOME_TIME = "throughout", "start", "end", "some_time"
 FRAME_SCOPES = (THROUGHOUT, START, END, SOME_TIME)
+WHILE_MOVING = "while_moving"
+"""Bound to the subject's own moving: each subject has its own window (`moving.py`)."""
+MOVING_SCOPES = (*FRAME_SCOPES, WHILE_MOVING)
 
 
 @dataclass(frozen=True)

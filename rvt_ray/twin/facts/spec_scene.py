@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rvt_ray.twin.facts.scopes import END, FRAME_SCOPES, START, THROUGHOUT
+from rvt_ray.twin.facts.scopes import END, FRAME_SCOPES, MOVING_SCOPES, START, THROUGHOUT
 from rvt_ray.twin.facts.spec import (
     AREA_RATIO,
     DEPTH_RANGE,
@@ -25,10 +25,9 @@ def _relation(
     unit: str,
     *needs: str,
     opposite: str | None = None,
+    scopes: tuple[str, ...] = MOVING_SCOPES,
 ) -> PredicateSpec:
-    return PredicateSpec(
-        name, SPATIAL, 2, definition, phrase, unit, FRAME_SCOPES, None, inverse, needs, opposite
-    )
+    return PredicateSpec(name, SPATIAL, 2, definition, phrase, unit, scopes, None, inverse, needs, opposite)
 
 
 def _extreme(name: str, relation: str, phrase: str, unit: str, opposite: str) -> PredicateSpec:
@@ -178,6 +177,7 @@ SCENE: tuple[PredicateSpec, ...] = (
         "inside_share",
         "inside_margin",
         "depth_margin",
+        scopes=FRAME_SCOPES,
     ),
     _relation(
         "contains",
@@ -188,6 +188,7 @@ SCENE: tuple[PredicateSpec, ...] = (
         "inside_share",
         "inside_margin",
         "depth_margin",
+        scopes=FRAME_SCOPES,
     ),
     _relation(
         "larger",
@@ -197,6 +198,7 @@ SCENE: tuple[PredicateSpec, ...] = (
         AREA_RATIO,
         "size_ratio",
         opposite="smaller",
+        scopes=FRAME_SCOPES,
     ),
     _relation(
         "smaller",
@@ -206,6 +208,7 @@ SCENE: tuple[PredicateSpec, ...] = (
         AREA_RATIO,
         "size_ratio",
         opposite="larger",
+        scopes=FRAME_SCOPES,
     ),
     PredicateSpec(
         "region",
@@ -214,7 +217,7 @@ SCENE: tuple[PredicateSpec, ...] = (
         "the centroid of {x} lies in this part of the frame (left, right, top, bottom, centre, or a half)",
         "{x} is in the {value} of the picture",
         "of the frame's side",
-        FRAME_SCOPES,
+        MOVING_SCOPES,
         "region",
         needs=("region_share", "region_margin"),
     ),

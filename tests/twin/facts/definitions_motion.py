@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cmath
+import functools
 import itertools
 import math
 import statistics
@@ -165,6 +166,72 @@ class Motions:
         """By every sight, and by the uncut ones."""
         verdicts = {rule(*(Motion(self, i, of(i)) for i in ids)) for of in (self.sights, self.uncut)}
         return verdicts.pop() if len(verdicts) == 1 else UNKNOWN
+
+    # --- while it moves
+
+    @functools.cache  # noqa: B019 - lives as long as one test
+    def moving_frames(self, i: int) -> tuple[set[int], set[int], bool]:
+        """The frames on which it surely moves, those on which it may, and whether it rests for a part."""
+        pts, s = self.twin.pts_s, self.s
+        frames = set(range(len(pts)))
+        go, rest = set(frames), set(frames)
+        for of in (self.sights, self.uncut):
+            m = Motion(self, i, of(i))
+            pace = m.pace() if m.known else []
+            slack = m.slack / (pts[m.sights[-1]] - pts[m.sights[0]]) if m.known else 0.0
+            go &= {t for t, v in zip(m.sights, pace, strict=False) if v >= s.move_speed + slack}
+            rest &= {t for t, v in zip(m.sights, pace, strict=False) if v <= s.still_speed - slack}
+        seen = self.sights(i)
+        areas = [self.d._get(i, t, "area") for t in seen]
+        for k, t in enumerate(seen):
+            if areas[k] < 0.75 * min(max(areas[: k + 1]), max(areas[k:])):
+                go.discard(t)
+                rest.discard(t)
+
+        def about(t: int) -> set[int]:
+            return {u for u in frames if abs(pts[u] - pts[t]) <= s.smooth_s + 1e-9}
+
+        sure = {t for t in frames if about(t) <= go}
+        calm = {t for t in frames if about(t) <= rest}
+        ways = [self.moves, *(self.moves_way(axis, sign) for axis in (0, 1) for sign in (1, -1))]
+        moves = any(self.decide(way, i) == TRUE for way in ways)
+        proper = moves and len(sure) >= s.min_frames and len(calm) >= s.min_frames
+        if self.decide(lambda m: -self.moves(m), i) == TRUE:
+            return set(), set(), False
+        return sure, frames - calm, proper
+
+    def while_moving(self, name: str, i: int, j: int | None, value: str | None = None) -> int:
+        """A relation of i to j, or a region of i, while i moves."""
+        inverse = {"right_of": "left_of", "below": "above", "behind": "in_front_of"}
+
+        def frame(t: int):
+            if j is None:
+                return self.d.region(i, value, t)
+            if name in inverse:
+                return getattr(self.d, inverse[name])(j, i, t)
+            return getattr(self.d, name)(i, j, t)
+
+        frame.__name__ = inverse.get(name, name)
+        sure, possible, proper = self.moving_frames(i)
+        ids = [i] if j is None else [i, j]
+        measured = {t for t in range(self.twin.num_frames) if self.d._measured(frame, t)}
+        if not measured:
+            return UNKNOWN
+        open_ = {t for t in possible if not any(self.d.gone(k, t) for k in ids)}
+        if not open_:
+            return FALSE
+        open_ &= measured
+        said = {t: frame(t) if all(self.d.seen(k, t) for k in ids) else UNKNOWN for t in open_}
+        true, false = ({t for t in open_ if said[t] == truth} for truth in (TRUE, FALSE))
+        need = self.s.min_frames
+        yes, no = true & sure, false & sure
+        if proper and len(yes) >= need and len(yes) >= self.s.share_true * len(yes | (open_ - true)):
+            return TRUE
+        if len(false) >= need and false == open_:
+            return FALSE
+        if len(no) >= need and len(no) > (1 - self.s.share_false) * len(no | (open_ - false)):
+            return FALSE
+        return UNKNOWN
 
     # --- one thing
 

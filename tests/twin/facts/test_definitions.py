@@ -243,7 +243,7 @@ def test_inverse_and_opposite_relations_never_contradict(seed: int) -> None:
     facts = Facts(spoilt(seed), FactSettings())
     for spec in CATALOGUE.values():
         for scope in spec.scopes or (None,):
-            if spec.arity == 2 and spec.inverse:
+            if spec.arity == 2 and spec.inverse and scope != "while_moving":  # the other one's moving
                 truth = facts.table(spec.name, None, scope).truth
                 assert (truth == facts.table(spec.inverse, None, scope).truth.T).all()
             if spec.opposite is None or scope == "some_time":
