@@ -106,6 +106,8 @@ def finalise_corpus(storage: Storage, config: Config, catalogue: Catalogue) -> d
         storage.root,
         *(sum(s.rows for s in shards[name]) for name in ("clips", "twins", "samples", "rejects", "failures")),
     )
+    if Stage.GENERATE in staged.stages and staged.asked and (why := seen.funnel.why_nothing()):
+        logger.warning("no sample: %s", why)
     return manifest
 
 

@@ -106,10 +106,12 @@ class Conservation:
 
 @dataclass
 class Funnel:
-    """Candidates, what each gate refused, and what was kept, by task and level; and of how many twins nothing
-    was asked that needs the whole picture (`coverage` `some`)."""
+    """Candidates, what each gate refused, and what was kept, by task and level; before them, what there was
+    to ask about: tracks by status, and of how many twins nothing was asked that needs the whole picture
+    (`coverage` `some`)."""
 
     coverage: Counter[str] = field(default_factory=Counter)
+    tracks: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
     categories: Counter[str] = field(default_factory=Counter)
@@ -118,8 +120,12 @@ class Funnel:
     yields: YieldFunnel = field(default_factory=YieldFunnel)
 
     def see_twins(self, table: pa.Table) -> None:
-        """Count what twins claim to hold."""
+        """Count what twins claim to hold, and their tracks."""
         self.coverage.update(table["coverage"].to_pylist())
+        instances = (
+            table["instances"].combine_chunks().flatten()
+        )  # a column of it: masks need not become Python
+        self.tracks.update(instances.field("quality").field("status").to_pylist())
 
     def see_samples(self, table: pa.Table) -> None:
         """Count kept rows."""
@@ -137,6 +143,18 @@ class Funnel:
             self.refused[row["gate"]] += 1
             self.refused_by[f"{row['gate']}/{row['task']}/L{row['level']}"] += 1
 
+    def why_nothing(self) -> str | None:
+        """Where no sample came out, what there was instead; null where one did."""
+        if self.kept:
+            return None
+        tracks = ", ".join(f"{n} {status}" for status, n in _sorted(self.tracks).items()) or "none"
+        refused = ", ".join(f"{n} by {gate}" for gate, n in _sorted(self.refused).items()) or "none"
+        return (
+            f"tracks: {tracks}; candidates refused: {refused}. Only what is sure is asked: of uncertain tracks "
+            "that is next to nothing. Look at the pages (`rvt-ray show`); better masks (annotations, "
+            "configs/cpu.yaml, sam2) and longer clips help"
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
         kept, refused = sum(self.kept.values()), sum(self.refused.values())
@@ -150,6 +168,7 @@ class Funnel:
             "kept_by_wording": _sorted(self.wording),
             "left_after_gate": self.yields.by_cell(),
             "twins_by_coverage": _sorted(self.coverage),
+            "tracks_by_status": _sorted(self.tracks),
         }
 
 

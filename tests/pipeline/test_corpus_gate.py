@@ -79,5 +79,6 @@ def test_a_finalised_corpus_sheds_what_it_has_too_many_of_and_stays_sound(tmp_pa
     assert sum(manifest["funnel"]["refused_by_gate"].values()) == 8
     assert manifest["counts"]["candidates"] == 12
     assert manifest["funnel"]["twins_by_coverage"] == {"some": manifest["counts"]["twins"]}
+    assert sum(manifest["funnel"]["tracks_by_status"].values()) > 0
     assert sum(cell["candidates"] for cell in manifest["funnel"]["left_after_gate"]) == 12
     assert sum(cell["faithful"] for cell in manifest["funnel"]["left_after_gate"]) == 4
