@@ -150,8 +150,8 @@ class Funnel:
         tracks = ", ".join(f"{n} {status}" for status, n in _sorted(self.tracks).items()) or "none"
         refused = ", ".join(f"{n} by {gate}" for gate, n in _sorted(self.refused).items()) or "none"
         return (
-            f"tracks: {tracks}; candidates refused: {refused}. Only what is sure is asked: of uncertain tracks "
-            "that is next to nothing. Look at the pages (`rvt-ray show`); better masks (annotations, "
+            f"tracks: {tracks}; candidates refused: {refused}. Only what is sure is asked; of uncertain "
+            "tracks that is little. Look at the pages (`rvt-ray show`); better masks (annotations, "
             "configs/cpu.yaml, sam2) and longer clips help"
         )
 
