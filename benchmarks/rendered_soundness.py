@@ -17,6 +17,7 @@ from pathlib import Path
 
 from rvt_ray.config.settings import GenerateSettings
 from rvt_ray.queries import generate
+from rvt_ray.reasoning import Program
 from tests.scenes import perceived, small_scene
 from tests.truth.judge import Judge
 
@@ -25,18 +26,20 @@ def main() -> None:
     """Print what is wrong, and the shares."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--scenes", type=int, default=60)
+    parser.add_argument("--frames", type=int, help="of each scene, instead of its own 20 to 32")
     parser.add_argument("--seed", type=int, default=0, help="of the first scene")
     args = parser.parse_args()
     kept: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for seed in range(args.seed, args.seed + args.scenes):
         with tempfile.TemporaryDirectory() as folder:
-            seen = perceived(small_scene(seed), Path(folder))
+            seen = perceived(small_scene(seed, num_frames=args.frames), Path(folder))
         made = asyncio.run(generate(seen.twin, seen.clip, GenerateSettings(), None, seed, "0" * 16))
         judge = Judge(seen)
         for sample in made.samples:
             complaints = judge.complaints(sample)
-            for cell in (str(sample.task), f"L{sample.level}", "all"):
+            scopes = {f"@{c.scope}" for c in Program.from_json(sample.program).constraints if c.scope}
+            for cell in (str(sample.task), f"L{sample.level}", "all", *scopes):
                 kept[cell] += 1
                 wrong[cell] += bool(complaints)
             if complaints:

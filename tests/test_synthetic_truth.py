@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,10 @@ import pytest
 from rvt_ray.config.settings import GateSettings, GenerateSettings
 from rvt_ray.queries import generate
 from rvt_ray.records import Sample, Task
+from rvt_ray.twin.facts import CATALOGUE, Facts, Truth
 from tests.scenes import Seen, perceived, small_scene
 from tests.truth.judge import Judge
+from tests.truth.plain import Plain
 
 # Fewer draws than by default: gate 2 makes samples fewer, not truer, where nothing was measured wrongly.
 SETTINGS = GenerateSettings(gates=GateSettings(stability_draws=4))
@@ -52,3 +56,29 @@ def test_the_judge_sees_what_is_wrong(tmp_path: Path) -> None:
             wrong = next(c for c in sample.choices if c != sample.answer)
             flipped += bool(judge.complaints(sample.model_copy(update={"answer": wrong})))
     assert flipped
+
+
+@pytest.mark.parametrize("seed", [21])
+def test_what_is_so_while_a_thing_moves_is_so_by_its_place_in_the_world(seed: int, tmp_path: Path) -> None:
+    """Fact by fact, on scenes long enough to move and to rest in; and with another one's moving it would be
+    found out."""
+    seen = perceived(small_scene(seed, num_frames=64), tmp_path)
+    facts, plain = Facts(seen.twin, SETTINGS.facts), Plain(seen)
+    met: Counter[Truth] = Counter()
+    exchanged = 0
+    for spec in CATALOGUE.values():
+        if "while_moving" not in spec.scopes or spec.arity != 2:
+            continue
+        for i, j in itertools.permutations(facts.ids, 2):
+            truth = facts.value(spec.name, (i, j), None, "while_moving").truth
+            if truth is Truth.UNKNOWN:
+                continue
+            met[truth] += 1
+            verdict = plain.holds(spec.name, (i, j), None, "while_moving")
+            assert verdict in (None, truth is Truth.TRUE), (spec.name, i, j)
+            assert spec.inverse is not None
+            other = plain.holds(spec.inverse, (j, i), None, "while_moving")
+            exchanged += other not in (None, truth is Truth.TRUE)
+    assert met[Truth.TRUE] > 5
+    assert met[Truth.FALSE] > 50
+    assert exchanged > 5

@@ -228,6 +228,20 @@ def test_while_moving_is_said_of_the_one_that_moves(know: Knowledge) -> None:
         Speaker(know, turned, random.Random(0)).reference()
 
 
+def test_nothing_is_said_after_while_moving_that_would_seem_to_be_so_while_moving(know: Knowledge) -> None:
+    for said in (relation("left_of", scope="while_moving"), unary("region", "left", "while_moving")):
+        rest = [relation("near", b="b", scope="end"), unary("moves_up")]
+        kinds = [unary("category", "bird", v=v) for v in ("a", "b") if said.args[-1] == "a" or v == "b"]
+        made = candidate(know, [said, *rest, *kinds])
+        for seed in range(8):
+            try:
+                text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
+            except CannotSay:
+                continue
+            after = re.split(r"\bwhile (?:moving|in motion|on the move)\b", text)[1]
+            assert " and " not in after, text
+
+
 def test_the_moving_of_another_one_is_not_what_the_cue_gate_wants(know: Knowledge) -> None:
     bird = unary("category", "bird", v="a")
     draft = Draft(

@@ -132,12 +132,15 @@ class Speaker:
     def _describe(self, variable: str) -> Description:
         """What the program says of a variable, and of what hangs on it."""
         out = Description()
-        relations = []
+        relations, at_last = [], []
         for constraint in self._program.constraints:
             if variable not in constraint.args or constraint in self._spoken:
                 continue
             if len(constraint.args) == 1:
                 self._spoken.add(constraint)
+                if constraint.scope == WHILE_MOVING:
+                    at_last.append(constraint)
+                    continue
                 self._unary(variable, constraint, out)
             elif _other(constraint, variable) not in self._pending:
                 relations.append(constraint)
@@ -145,7 +148,8 @@ class Speaker:
         new = {_other(c, variable) for c in relations} - set(self._mentioned)
         self._pending |= new
         # An anchor that needs a clause of its own comes last: what follows it would seem to be said of it.
-        relations.sort(key=lambda c: self._weight(_other(c, variable)))
+        # So does "while moving is ...": "and is ..." after it would seem to be so while moving, too.
+        relations.sort(key=lambda c: (c.scope == WHILE_MOVING, self._weight(_other(c, variable))))
         for constraint in relations:
             other = _other(constraint, variable)
             self._spoken.add(constraint)
@@ -155,6 +159,8 @@ class Speaker:
                 out.clauses.append(Said(turned.format(o=noun_phrase), heavy))
             else:
                 out.clauses.append(self._phraser.say(turned, noun_phrase, heavy=heavy))
+        for constraint in at_last:
+            self._unary(variable, constraint, out)
         return out
 
     def _weight(self, variable: str) -> int:
