@@ -7,10 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rvt_ray.queries.draft import Draft
+from rvt_ray.queries.tasks.fair import even_odds
 from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Task
 
 LEVELS = (1, 2, 3, 4)
+_TWO_ANSWERS = {"check": ("yes", "no"), "order": ("before", "after")}
 
 
 class Chooser:
@@ -50,6 +52,8 @@ class Chooser:
         self._cells: Counter[tuple[Task, int, str]] = Counter()
         self._forms: Counter[tuple[str, str | None]] = Counter()
         self._samples = samples
+        self._sizes = Counter(str(len(c.target_ids)) for c in pool)
+        self._due_answer = {form: rng.choice(answers) for form, answers in _TWO_ANSWERS.items()}
 
     def next(self) -> Candidate | None:
         """The candidate that the balance asks for; null when there is none left."""
@@ -88,14 +92,31 @@ class Chooser:
         cells = [self._cells[(draft.task, candidate.level, c)] for c in candidate.categories] or [0]
         answers = self._forms[(draft.form, draft.answer)] if draft.form in ("exists", "check", "count") else 0
         form = sum(n for (name, _), n in self._forms.items() if name == draft.form)
-        return (self._tasks[draft.task], sum(cells) / len(cells), self._dullness(draft), form + 2 * answers)
+        return (
+            self._tasks[draft.task],
+            sum(cells) / len(cells),
+            self._dullness(draft) + self._is_other_answer(draft),
+            form + 2 * answers,
+        )
+
+    def _is_other_answer(self, draft: Draft) -> bool:
+        """Whether the question would rather be asked with another answer.
+
+        Of two answers one is due, drawn at first and then in turn, until a question with it was kept: the one
+        that gates refuse more often would else be the rarer one. Numbers: most targets are single things, and
+        "how many" would mostly be answered with one.
+        """
+        if draft.form == "count" and draft.answer is not None:
+            known = sum(self._sizes[c] > 0 for c in draft.choices)
+            return known < 2 or not even_odds(self._sizes, draft.answer, draft.choices, self._rng)
+        return self._due_answer.get(draft.form, draft.answer) != draft.answer
 
     def _dullness(self, draft: Draft) -> int:
         """Whether anything is there at all is the dullest question: it is asked where the answer is no, and
         then once, before all others, where it is yes; else the question alone would tell the answer."""
         if draft.form != "exists" or not draft.candidate.target_ids:
             return 0
-        return -1 if self._forms[("exists", "no")] > self._forms[("exists", "yes")] else 1
+        return -1 if self._forms[("exists", "no")] > self._forms[("exists", "yes")] else 2
 
     def open_tasks(self, drafts: Sequence[Draft]) -> list[Task]:
         """The tasks that fit and have not had more than their share: what the LLM may choose from."""
@@ -111,6 +132,9 @@ class Chooser:
         self._solved.update((name, candidate.level) for name in self._shortcuts(candidate))
         self._tasks[draft.task] += 1
         self._forms[(draft.form, draft.answer)] += 1
+        if draft.form in _TWO_ANSWERS and draft.answer == self._due_answer[draft.form]:
+            first, second = _TWO_ANSWERS[draft.form]
+            self._due_answer[draft.form] = second if draft.answer == first else first
         for category in candidate.categories:
             self._categories[category] += 1
             self._cells[(draft.task, candidate.level, category)] += 1

@@ -1,20 +1,23 @@
 """Questions about a fact of the single target that its program does not use. Right choices are certainly
-true, wrong ones certainly false; what is unknown is never a choice."""
+true, wrong ones certainly false; what is unknown is never a choice. Every wrong choice is true of some other
+thing of the clip (or the opposite of what is right), and no choice is named in the query: it would be out."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rvt_ray.queries.draft import Draft, Use
 from rvt_ray.queries.knowledge import Knowledge
-from rvt_ray.queries.tasks.vqa import MAX_CHOICES
+from rvt_ray.queries.tasks.fair import even_odds, holders, pick_telling
+from rvt_ray.queries.tasks.vqa import MAX_CHOICES, MIN_CHOICES
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.records import Task
 from rvt_ray.twin.facts import CATALOGUE, Fact, Truth
 
 COLOURS = ("red", "blue", "green", "yellow", "orange", "purple", "pink", "brown", "black", "white", "grey")
 MATERIALS = ("metal", "wood", "rubber", "plastic", "glass", "stone", "fabric", "paper")
+"""What an answer may be, for an agent that was given no choices."""
 DIRECTIONS = {
     "moves_left": "to the left",
     "moves_right": "to the right",
@@ -56,8 +59,8 @@ def questions(know: Knowledge, candidate: Candidate, rng: random.Random) -> list
     if len(candidate.target_ids) != 1:
         return []
     found = [
-        _attribute(know, candidate, "colour", COLOURS, rng),
-        _attribute(know, candidate, "material", MATERIALS, rng),
+        _attribute(know, candidate, "colour", rng),
+        _attribute(know, candidate, "material", rng),
         _kind(know, candidate, rng),
         _direction(know, candidate, rng),
         *_orders(know, candidate, rng),
@@ -81,31 +84,29 @@ def _said_values(candidate: Candidate) -> set[str]:
     return {word for c in candidate.program.constraints if c.value for word in c.value.lower().split(":")}
 
 
-def _attribute(
-    know: Knowledge, candidate: Candidate, name: str, words: tuple[str, ...], rng: random.Random
-) -> Draft | None:
+def _attribute(know: Knowledge, candidate: Candidate, name: str, rng: random.Random) -> Draft | None:
     (target,) = candidate.target_ids
     predicate = "colour" if name == "colour" else "attribute"
 
-    def ask(value: str) -> Fact:
-        return know.fact(predicate, target, value=value if name == "colour" else f"{name}:{value}")
+    def ask(value: str, thing: int = target) -> Fact:
+        return know.fact(predicate, thing, value=value if name == "colour" else f"{name}:{value}")
 
     if any(c.predicate == predicate for c in _on_target(candidate)):
         return None
-    own = {a.value.lower() for a in know.instances[target].attributes if a.name.lower() in _also(name)}
-    true = [v for v in sorted(own) if ask(v).truth is Truth.TRUE]
-    if len(true) != 1 or true[0] in _said_values(candidate):
-        return None
-    # Plausible: what other things of the clip are, before what they might be.
-    seen = {
-        a.value.lower() for i in know.twin.instances for a in i.attributes if a.name.lower() in _also(name)
+    claimed = {
+        i: {a.value.lower() for a in thing.attributes if a.name.lower() in _also(name)}
+        for i, thing in know.instances.items()
     }
-    pool = sorted(seen - own) + rng.sample(words, len(words))
-    wrong = [v for v in dict.fromkeys(pool) if v not in own and ask(v).truth is Truth.FALSE]
-    if len(wrong) < 2:
+    true = {i: [v for v in sorted(found) if ask(v, i).truth is Truth.TRUE] for i, found in claimed.items()}
+    said = _said_values(candidate)
+    if len(true[target]) != 1 or true[target][0] in said:
         return None
-    answer, wrong = true[0], wrong[: MAX_CHOICES - 1]
-    choices = rng.sample([answer, *wrong], len(wrong) + 1)
+    (answer,) = true[target]
+    have = holders(true.values())
+    pool = sorted(set(have) - claimed[target] - said)
+    choices = _choices(answer, [v for v in pool if ask(v).truth is Truth.FALSE], rng)
+    if len(choices) < MIN_CHOICES or not even_odds(have, answer, choices, rng):
+        return None
     return Draft(
         candidate,
         Task.VQA,
@@ -122,31 +123,31 @@ def _attribute(
     )
 
 
+def _choices(answer: str, wrong: Sequence[str], rng: random.Random) -> list[str]:
+    """The answer among as many wrong ones as there is room for, anywhere in the list."""
+    picked = [answer, *rng.sample(list(wrong), min(MAX_CHOICES - 1, len(wrong)))]
+    return rng.sample(picked, len(picked))
+
+
 def _kind(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | None:
     (target,) = candidate.target_ids
     labels = know.labels(target)
     # What the program says of the kind or its use would answer the question, or half of it.
     if not labels or any(c.predicate in ("category", "function") for c in _on_target(candidate)):
         return None
-    answer = know.lexicon.normal(labels[0])
-    if answer in _said_values(candidate) or not know.is_true("category", target, value=answer):
+    answer, said, lexicon = know.lexicon.normal(labels[0]), _said_values(candidate), know.lexicon
+    if answer in said or not know.is_true("category", target, value=answer):
         return None
-    lexicon = know.lexicon
-    own = lexicon.names(answer)
-    here = sorted({lexicon.normal(label) for i in know.instances for label in know.labels(i)})
-    general = set(lexicon.general(answer))
-    kin = [k for k, e in lexicon.kinds.items() if general & set(e.general)]
-    pool = [k for k in [*rng.sample(here, len(here)), *rng.sample(kin, len(kin))] if k not in own]
+    named = {i: [lexicon.normal(label) for label in know.labels(i)[:1]] for i in know.instances}
+    have = holders([k for k in own if know.is_true("category", i, value=k)] for i, own in named.items())
     wrong: list[str] = []
-    for kind in dict.fromkeys(pool):
-        if len(wrong) == MAX_CHOICES - 1:
-            break
+    for kind in rng.sample(sorted(have), len(have)):
         clash = any(kind in lexicon.names(w) or w in lexicon.names(kind) for w in [*wrong, answer])
-        if not clash and know.is_false("category", target, value=kind):
+        if not clash and kind not in said and know.is_false("category", target, value=kind):
             wrong.append(kind)
-    if len(wrong) < 2:
+    choices = _choices(answer, wrong, rng)
+    if len(choices) < MIN_CHOICES or not even_odds(have, answer, choices, rng):
         return None
-    choices = rng.sample([answer, *wrong], len(wrong) + 1)
     return Draft(
         candidate,
         Task.VQA,
@@ -167,23 +168,27 @@ def _direction(know: Knowledge, candidate: Candidate, rng: random.Random) -> Dra
     said = {c.predicate for c in _on_target(candidate)}
     if said & (set(DIRECTIONS) | {"still", "moves", "approaches", "follows", "passes", "moves_away_from"}):
         return None
-    truths = {p: know.truth(p, target) for p in DIRECTIONS}
-    true = [p for p, t in truths.items() if t is Truth.TRUE]
-    false = [p for p, t in truths.items() if t is Truth.FALSE]
-    if len(true) != 1 or len(false) < 2:
+    ways = {i: [p for p in DIRECTIONS if know.is_true(p, i)] for i in know.instances}
+    if len(ways[target]) != 1:
         return None
-    picked = [true[0], *rng.sample(false, min(MAX_CHOICES - 1, len(false)))]
-    rng.shuffle(picked)
+    (answer,) = ways[target]
+    have = holders(own for own in ways.values() if len(own) == 1)
+    # Things go sideways more often than up: only what some thing does, or its opposite, is as likely.
+    opposite = CATALOGUE[answer].opposite
+    wrong = [p for p in DIRECTIONS if (have[p] or p == opposite) and know.is_false(p, target)]
+    picked = _choices(answer, wrong, rng)
+    if len(picked) < 2 or not even_odds(have, answer, picked, rng):
+        return None
     return Draft(
         candidate,
         Task.VQA,
         "direction",
-        answer=DIRECTIONS[true[0]],
+        answer=DIRECTIONS[answer],
         choices=tuple(DIRECTIONS[p] for p in picked),
         evidence=tuple(
-            know.evidence(know.fact(p, target), "answer" if p == true[0] else "wrong choice") for p in picked
+            know.evidence(know.fact(p, target), "answer" if p == answer else "wrong choice") for p in picked
         ),
-        uses=tuple(Use(p, (target,), None, None, p == true[0]) for p in picked),
+        uses=tuple(Use(p, (target,), None, None, p == answer) for p in picked),
     )
 
 
@@ -203,7 +208,7 @@ def _orders(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
     (target,) = candidate.target_ids
     if any("appears" in c.predicate or c.predicate == "enters" for c in _on_target(candidate)):
         return []
-    found = []
+    found: dict[str, list[Draft]] = {"before": [], "after": []}
     for other, name in _named(know, candidate):
         truths = know.truth("appears_before", target, other), know.truth("appears_after", target, other)
         if set(truths) != {Truth.TRUE, Truth.FALSE}:
@@ -211,7 +216,7 @@ def _orders(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
         before = know.fact("appears_before", target, other)
         after = know.fact("appears_after", target, other)
         answer = "before" if before.truth is Truth.TRUE else "after"
-        found.append(
+        found[answer].append(
             Draft(
                 candidate,
                 Task.VQA,
@@ -226,7 +231,19 @@ def _orders(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
                 slots={"other": name},
             )
         )
-    return rng.sample(found, 1) if found else []
+    have = holders(_order_words(know, i) for i in know.instances)
+    return [
+        rng.choice(drafts)
+        for answer, drafts in found.items()
+        if drafts and even_odds(have, answer, ("before", "after"), rng)
+    ]
+
+
+def _order_words(know: Knowledge, thing: int) -> set[str]:
+    """Whether it comes before something that has a name, and after something."""
+    named = [i for i in know.instances if i != thing and know.name(i) is not None]
+    words = {"before": "appears_before", "after": "appears_after"}
+    return {word for word, p in words.items() if any(know.is_true(p, thing, i) for i in named)}
 
 
 def _checks(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[Draft]:
@@ -252,24 +269,38 @@ def _checks(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[D
                 args = (candidate.program.target, "other")
                 constraint = Constraint(predicate=predicate, args=args, scope=scope)
                 options.append((constraint, name, Use(predicate, (target, other), None, scope)))
-    rng.shuffle(options)
-    found: dict[str, Draft] = {}
-    for constraint, checked_name, use in options:
-        truth = know.truth(use.predicate, *use.ids, scope=use.scope)
-        answer = "yes" if truth is Truth.TRUE else "no"
-        if truth is Truth.UNKNOWN or answer in found:
+    found: list[Draft] = []
+    for answer, wanted in (("yes", Truth.TRUE), ("no", Truth.FALSE)):
+        fitting = [
+            (option, *_others_alike(know, option[2], wanted))
+            for option in options
+            if know.truth(option[2].predicate, *option[2].ids, scope=option[2].scope) is wanted
+        ]
+        picked = pick_telling(fitting, rng)
+        if picked is None:
             continue
+        constraint, checked_name, use = picked
         fact = know.fact(use.predicate, *use.ids, scope=use.scope)
-        found[answer] = Draft(
-            candidate,
-            Task.VQA,
-            "check",
-            answer=answer,
-            choices=("yes", "no"),
-            evidence=(know.evidence(fact, "answer"),),
-            uses=(Use(use.predicate, use.ids, None, use.scope, answer == "yes"),),
-            checked=(constraint, checked_name),
+        found.append(
+            Draft(
+                candidate,
+                Task.VQA,
+                "check",
+                answer=answer,
+                choices=("yes", "no"),
+                evidence=(know.evidence(fact, "answer"),),
+                uses=(Use(use.predicate, use.ids, None, use.scope, answer == "yes"),),
+                checked=(constraint, checked_name),
+            )
         )
-        if len(found) == 2:
-            break
-    return [found[answer] for answer in sorted(found)]
+    return found
+
+
+def _others_alike(know: Knowledge, use: Use, wanted: Truth) -> tuple[int, int]:
+    """Of how many things the same is known, and of how many the contrary."""
+    others = use.ids[1:]
+    truths = [
+        know.truth(use.predicate, i, *others, scope=use.scope) for i in know.instances if i not in others
+    ]
+    contrary = Truth.FALSE if wanted is Truth.TRUE else Truth.TRUE
+    return truths.count(wanted), truths.count(contrary)

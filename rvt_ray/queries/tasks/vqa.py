@@ -13,9 +13,14 @@ from rvt_ray.records import Task
 from rvt_ray.twin.facts import EXTREMES
 
 MAX_CHOICES = 4
+MIN_CHOICES = 3
+"""Of questions with a list of choices."""
 DURATION_STEP_S = 0.5
 DURATION_RATIO = 1.6
-"""Wrong durations are off by at least this factor."""
+"""How much longer than what is asked for the clip must be, at least."""
+DURATION_LEAST = 1.0
+DURATION_APART = 1.45
+"""Choices differ by at least this factor."""
 
 
 def questions(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[Draft]:
@@ -38,8 +43,9 @@ def _count(candidate: Candidate, rng: random.Random) -> Draft | None:
         return None  # how many are the leftmost?
     n = len(candidate.target_ids)
     low = max(0, n - rng.randint(0, MAX_CHOICES - 1))
-    choices = tuple(str(i) for i in range(low, low + MAX_CHOICES))
-    return Draft(candidate, Task.VQA, "count", answer=str(n), choices=choices)
+    # In no order: of ascending numbers a small one would stand in the first places.
+    choices = rng.sample([str(i) for i in range(low, low + MAX_CHOICES)], MAX_CHOICES)
+    return Draft(candidate, Task.VQA, "count", answer=str(n), choices=tuple(choices))
 
 
 def _exists(candidate: Candidate) -> Draft:
@@ -54,8 +60,10 @@ def _which_of(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draf
     answer = know.name(target)
     if answer is None:
         return None
-    others = [name for i in know.instances if i != target and (name := know.name(i)) is not None]
-    if len(others) < 2:
+    # What the query speaks of is not what it asks for, and who reads it knows.
+    spoken_of = {target, *(i for bound in candidate.anchors.values() for i in bound)}
+    others = [name for i in know.instances if i not in spoken_of and (name := know.name(i)) is not None]
+    if len(others) < MIN_CHOICES - 1:
         return None
     choices = [answer, *rng.sample(sorted(others), min(MAX_CHOICES - 1, len(others)))]
     rng.shuffle(choices)
@@ -63,31 +71,45 @@ def _which_of(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draf
 
 
 def _duration(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | None:
-    """How long it can be seen. Certain only where no frame is in doubt."""
+    """How long it can be seen. Certain only where no frame is in doubt; asked only of what is out of sight
+    for a good part of the clip: else the clip's usual length would be the answer."""
     (target,) = candidate.target_ids
     tracks = know.facts.view.tracks
     if tracks.unsure[tracks.ids.index(target)].any() or len(tracks.pts) < 2:
         return None
     rounded = visible_seconds(know, target)
-    if rounded < 1.0:
+    most = (tracks.pts[-1] - tracks.pts[0]) / DURATION_RATIO
+    if not DURATION_LEAST <= rounded <= most:
         return None
-    values = {rounded}
-    for factor in (1 / DURATION_RATIO**2, 1 / DURATION_RATIO, DURATION_RATIO, DURATION_RATIO**2, 4.0):
-        other = round(rounded * factor / DURATION_STEP_S) * DURATION_STEP_S
-        if other >= DURATION_STEP_S and all(max(other, v) / min(other, v) >= 1.45 for v in values):
-            values.add(other)
-    wrong = sorted(values - {rounded})
-    picked = sorted([rounded, *rng.sample(wrong, min(MAX_CHOICES - 1, len(wrong)))])
-    if len(picked) < 2:
+    choices = _durations(rounded, float(most), rng)
+    if len(choices) < MIN_CHOICES:
         return None
     return Draft(
         candidate,
         Task.VQA,
         "duration",
         answer=seconds_text(rounded),
-        choices=tuple(seconds_text(v) for v in picked),
+        choices=tuple(seconds_text(v) for v in choices),
         uses=(),
     )
+
+
+def _durations(right: float, most: float, rng: random.Random) -> list[float]:
+    """The right one among others, or nothing where there are too few. All that may be right are dealt to
+    ladders whose rungs nobody takes for each other; that each stands on one ladder only makes every rung as
+    likely. (Made from the right one by factors, some would be choices only where they are right.)"""
+    grid = [n * DURATION_STEP_S for n in range(1, int(most / DURATION_STEP_S) + 1)]
+    left = [v for v in grid if v >= DURATION_LEAST]
+    ladder: list[float] = []
+    while right in left:
+        ladder = [left[0]]
+        for value in left:
+            if value / ladder[-1] >= DURATION_APART:
+                ladder.append(value)
+        left = [v for v in left if v not in ladder]
+    others = [v for v in ladder if v != right]
+    choices = [right, *rng.sample(others, min(MAX_CHOICES - 1, len(others)))]
+    return rng.sample(choices, len(choices))
 
 
 def visible_seconds(know: Knowledge, target: int) -> float:
