@@ -12,7 +12,7 @@ from rvt_ray.queries.draft import Draft
 from rvt_ray.queries.gates.base import Finding, not_run, passed, refused
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.twin.facts import CATALOGUE
-from rvt_ray.twin.facts.facts import SCOPE_WORDS
+from rvt_ray.twin.facts.naming import SCOPE_WORDS
 
 _PACKAGE = "rvt_ray.queries"
 MAX_NOTES = 60

@@ -14,25 +14,17 @@ from rvt_ray.twin.facts import kinds, semantic, spatial
 from rvt_ray.twin.facts.catalogue import CATALOGUE, EXTREMES, REGIONS
 from rvt_ray.twin.facts.contact import Segments
 from rvt_ray.twin.facts.encounters import ENCOUNTERS
-from rvt_ray.twin.facts.logic import Floats, Truth, Truths, all_of, bits
+from rvt_ray.twin.facts.evidence import on_frames, showing
+from rvt_ray.twin.facts.logic import Truth, bits
 from rvt_ray.twin.facts.moving import MovingWindows, moving_windows, over_moving
-from rvt_ray.twin.facts.scopes import (
-    END,
-    SOME_TIME,
-    START,
-    THROUGHOUT,
-    WHILE_MOVING,
-    FrameFacts,
-    over_scope,
-    stacked,
-    window,
-)
+from rvt_ray.twin.facts.naming import check, fact_id, statement
+from rvt_ray.twin.facts.scopes import THROUGHOUT, WHILE_MOVING, FrameFacts, over_scope, stacked, window
 from rvt_ray.twin.facts.spec import PredicateSpec
+from rvt_ray.twin.facts.superlatives import superlative
 from rvt_ray.twin.facts.table import Table
 from rvt_ray.twin.facts.temporal import EVENTS
 from rvt_ray.twin.facts.view import View
 
-MAX_EVIDENCE_FRAMES = 8
 BATCH = 1 << 18
 """Frames of pairs that are put under quantifiers at once, and kept: at most 3 MB per measured relation."""
 
@@ -179,7 +171,9 @@ class Facts:
     def _compute(self, spec: PredicateSpec, value: str | None, scope: str | None) -> Table:
         name = spec.name
         if name in EXTREMES:
-            return self._extreme(EXTREMES[name], value or kinds.NEUTRAL, scope)
+            kind = value or kinds.NEUTRAL
+            of_kind, against = self.table("category", kind).truth, self.table(EXTREMES[name], None, scope)
+            return superlative(self.view, of_kind, against, kind, scope)
         if name in ("category", "function", "colour", "attribute"):
             return {
                 "category": semantic.category,
@@ -252,56 +246,6 @@ class Facts:
             known = self._pairs[name] = self._frames_of(name, range(len(self.ids)))
         return known
 
-    def _extreme(self, relation: str, kind: str, scope: str | None) -> Table:
-        """x is of the kind, another is too, and for every y: y exists, is of the kind and is there implies
-        relation(x, y). Uncertain tracks may or may not exist; so may things that the twin does not hold."""
-        n = len(self.ids)
-        of_kind = self.table("category", kind).truth
-        against = self.table(relation, None, scope)
-        exists = np.where(self.confirmed, 1, 0).astype(np.int8)
-        rival = all_of(of_kind, exists)[None, :]
-        there, holds = self._there(scope), against.truth
-        if scope == THROUGHOUT:
-            # Never seen together: which of the two is "the leftmost" cannot be said.
-            apart = self._apart()
-            holds = np.where(apart, np.minimum(np.maximum(holds, 0), 0), holds).astype(np.int8)
-        rival = np.minimum(rival, there[None, :])
-        implied = np.maximum(-rival, holds)
-        np.fill_diagonal(implied, 1)
-        others = np.broadcast_to(rival, (n, n)).copy()
-        np.fill_diagonal(others, -1)
-        some_other = others.max(axis=1, initial=-1)
-        beats_all = implied.min(axis=1, initial=1)
-        if not self._holds_all(kind):
-            # A thing that nobody tracked may be a rival, and may be the greater one.
-            some_other, beats_all = np.maximum(some_other, 0), np.minimum(beats_all, 0)
-        truth = all_of(of_kind, some_other, beats_all).astype(np.int8)
-        counted = np.where((others > -1) & (holds > 0), against.margin, np.inf).min(axis=1, initial=np.inf)
-        margin = np.where((truth > 0) & np.isfinite(counted), counted, 0.0)
-        return Table(truth, margin)
-
-    def _holds_all(self, kind: str) -> bool:
-        """Whether the twin has every thing of a kind. One that does not hold everything is taken to hold all
-        of the kinds that its things are called by, as every "the dog" takes it; but not of broader kinds."""
-        if self.twin.holds_everything:
-            return True
-        named = {kinds.normal(i.category) for i in self.twin.instances} - {kinds.NEUTRAL}
-        return kinds.normal(kind) in named
-
-    def _there(self, scope: str | None) -> Truths:
-        """Whether each instance is seen in the scope's window: false when it is gone on all of it."""
-        tracks = self.view.tracks
-        if scope is None or scope == THROUGHOUT:
-            return np.ones(len(self.ids), np.int8)
-        inside = window(tracks, scope, self.settings)
-        seen, gone = tracks.seen[:, inside], tracks.gone[:, inside]
-        return np.where(gone.all(1), -1, np.where(seen.all(1), 1, 0)).astype(np.int8)
-
-    def _apart(self) -> np.ndarray:
-        maybe = (self.view.tracks.seen | self.view.tracks.unsure).astype(np.int32)
-        apart: np.ndarray = (maybe @ maybe.T) == 0
-        return apart
-
     def _frames(
         self,
         spec: PredicateSpec,
@@ -315,7 +259,7 @@ class Facts:
             return []
         if table.moments is not None:
             return sorted({int(f) for f in table.moments[rows] if f >= 0})
-        frames = self._frame_facts(spec, rows, value, scope)
+        frames = on_frames(self.view, spec, rows, value, scope)
         if frames is None:
             return []
         scope = scope or THROUGHOUT
@@ -323,85 +267,4 @@ class Facts:
             inside = self._moving.sure[rows[0]]
         else:
             inside = window(self.view.tracks, scope, self.settings)
-        shows = (frames.truth[0] == int(truth)) & frames.together[0] & inside & frames.measured
-        at = np.flatnonzero(shows)
-        if not at.size:
-            return []
-        if scope in (THROUGHOUT, WHILE_MOVING) and truth is Truth.TRUE:
-            picked = at[np.unique(np.linspace(0, len(at) - 1, MAX_EVIDENCE_FRAMES).astype(int))]
-        else:
-            best = np.argsort(-frames.margin[0, at], kind="stable")[:MAX_EVIDENCE_FRAMES]
-            picked = np.sort(at[best])
-        return [int(f) for f in picked]
-
-    def _frame_facts(
-        self, spec: PredicateSpec, rows: tuple[int, ...], value: str | None, scope: str | None
-    ) -> FrameFacts | None:
-        """The facts on each frame of these arguments, shape (1, frames); None where there are none."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            if spec.name == "region":
-                found, row = spatial.region(self.view, value or ""), rows[0]
-            elif spec.name in spatial.RELATIONS:
-                found, row = spatial.RELATIONS[spec.name](self.view, rows[0]), rows[1]
-            elif spec.inverse in spatial.RELATIONS:
-                found, row = spatial.RELATIONS[spec.inverse](self.view, rows[1]), rows[0]
-            elif spec.name in EXTREMES and scope is not None:
-                tracks = self.view.tracks
-                shape = (1, tracks.num_frames)
-                seen = tracks.seen[rows[0]][None]
-                zero: Floats = np.zeros(shape)
-                measured = np.ones(tracks.num_frames, bool)
-                return FrameFacts(np.ones(shape, np.int8), zero, seen, ~seen, measured)
-            else:
-                return None
-        at = slice(row, row + 1)
-        return FrameFacts(
-            found.truth[at], found.margin[at], found.together[at], found.unsure[at], found.measured
-        )
-
-
-def check(predicate: str, arity: int, value: str | None, scope: str | None) -> PredicateSpec:
-    """Refuse what the catalogue does not allow.
-
-    Raises:
-        ValueError: names the predicate, what is wrong and what it takes.
-    """
-    spec = CATALOGUE.get(predicate)
-    if spec is None:
-        raise ValueError(f"no predicate {predicate!r}; docs/predicates.md lists them: {', '.join(CATALOGUE)}")
-    if arity != spec.arity:
-        raise ValueError(f"{predicate} takes {spec.arity} argument(s), not {arity}")
-    if (value is None) != (spec.value is None):
-        takes = f"a value ({spec.value})" if spec.value else "no value"
-        raise ValueError(f"{predicate} takes {takes}, not {value!r}")
-    if spec.value == "region" and value not in REGIONS:
-        raise ValueError(f"region takes one of {', '.join(REGIONS)}, not {value!r}")
-    if spec.scopes and scope not in spec.scopes:
-        raise ValueError(f"{predicate} takes one of the scopes {', '.join(spec.scopes)}, not {scope!r}")
-    if not spec.scopes and scope is not None:
-        raise ValueError(f"{predicate} takes no scope, not {scope!r}")
-    return spec
-
-
-def fact_id(predicate: str, args: Sequence[int], value: str | None, scope: str | None) -> str:
-    """`left_of(3,5)@start`, `colour(3)=red`."""
-    text = f"{predicate}({','.join(map(str, args))})"
-    return text + (f"={value}" if value is not None else "") + (f"@{scope}" if scope is not None else "")
-
-
-SCOPE_WORDS = {
-    THROUGHOUT: "throughout",
-    START: "at the start",
-    END: "at the end",
-    SOME_TIME: "at some time",
-    WHILE_MOVING: "while {x} moves",
-}
-"""`{x}` stands for the subject."""
-
-
-def statement(spec: PredicateSpec, args: Sequence[int], value: str | None, scope: str | None) -> str:
-    """Plain words of a fact: "#3 is to the left of #5 at the start"."""
-    shown = value.replace(":", " ") if value else value
-    names = {"x": f"#{args[0]}", "y": f"#{args[1]}" if len(args) > 1 else "", "value": shown}
-    text = spec.phrase.format(**names)
-    return f"{text} {SCOPE_WORDS[scope].format(x=names['x'])}" if scope is not None else text
+        return showing(frames, inside, scope, truth)
