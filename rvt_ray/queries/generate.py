@@ -101,7 +101,7 @@ class _Session:
         return self._out
 
     async def _draft(self, candidate: Candidate) -> Draft | None:
-        drafts = fitting(self._know, candidate, self._settings.queries.tasks, self._rng)
+        drafts = fitting(self._know, candidate, self._settings.queries.tasks, self._rng, self._chooser.sizes)
         if not drafts:
             return None
         ranked = self._chooser.rank(drafts)

@@ -93,11 +93,17 @@ class Chooser:
         answers = self._forms[(draft.form, draft.answer)] if draft.form in ("exists", "check", "count") else 0
         form = sum(n for (name, _), n in self._forms.items() if name == draft.form)
         return (
+            self._is_other_answer(draft),
             self._tasks[draft.task],
             sum(cells) / len(cells),
-            self._dullness(draft) + self._is_other_answer(draft),
+            self._dullness(draft),
             form + 2 * answers,
         )
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many things a query of this clip may be for."""
+        return sorted(map(int, self._sizes))
 
     def _is_other_answer(self, draft: Draft) -> bool:
         """Whether the question would rather be asked with another answer.
@@ -107,8 +113,7 @@ class Chooser:
         "how many" would mostly be answered with one.
         """
         if draft.form == "count" and draft.answer is not None:
-            known = sum(self._sizes[c] > 0 for c in draft.choices)
-            return known < 2 or not even_odds(self._sizes, draft.answer, draft.choices, self._rng)
+            return not even_odds(self._sizes, draft.answer, draft.choices, self._rng)
         return self._due_answer.get(draft.form, draft.answer) != draft.answer
 
     def _dullness(self, draft: Draft) -> int:

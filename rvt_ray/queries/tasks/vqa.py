@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,19 +24,21 @@ DURATION_APART = 1.45
 """Choices differ by at least this factor."""
 
 
-def questions(know: Knowledge, candidate: Candidate, rng: random.Random) -> list[Draft]:
+def questions(
+    know: Knowledge, candidate: Candidate, rng: random.Random, sizes: Sequence[int] = ()
+) -> list[Draft]:
     """The drafts of this module that fit."""
     found: list[Draft | None] = []
     if know.twin.holds_everything:
         # What nobody tracked would count too. That there is one is proven all the same, but asked only where
         # the answer is yes the question would tell its answer.
-        found += [_count(candidate, rng), _exists(candidate)]
+        found += [_count(candidate, rng, sizes), _exists(candidate)]
     if len(candidate.target_ids) == 1:
         found += [_which_of(know, candidate, rng), _duration(know, candidate, rng)]
     return [draft for draft in found if draft is not None]
 
 
-def _count(candidate: Candidate, rng: random.Random) -> Draft | None:
+def _count(candidate: Candidate, rng: random.Random, sizes: Sequence[int]) -> Draft | None:
     if any(
         c.predicate in EXTREMES and c.args == (candidate.program.target,)
         for c in candidate.program.constraints
@@ -43,8 +46,12 @@ def _count(candidate: Candidate, rng: random.Random) -> Draft | None:
         return None  # how many are the leftmost?
     n = len(candidate.target_ids)
     low = max(0, n - rng.randint(0, MAX_CHOICES - 1))
+    others = sorted(set(sizes or range(low, low + MAX_CHOICES)) - {n})
+    if len(others) < MIN_CHOICES - 1:
+        return None
+    numbers = [n, *rng.sample(others, min(MAX_CHOICES - 1, len(others)))]
     # In no order: of ascending numbers a small one would stand in the first places.
-    choices = rng.sample([str(i) for i in range(low, low + MAX_CHOICES)], MAX_CHOICES)
+    choices = [str(i) for i in rng.sample(numbers, len(numbers))]
     return Draft(candidate, Task.VQA, "count", answer=str(n), choices=tuple(choices))
 
 
