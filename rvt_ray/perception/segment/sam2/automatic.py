@@ -1,8 +1,8 @@
 """Everything on a frame: masks from a grid of points, or from a detector's boxes.
 
 The raw stage gives what `sam2`'s automatic mask generator gives before its box NMS (tested); it is faster
-since a mask is drawn and enlarged only after its predicted quality is known to suffice. Then masks are
-cleaned at video size and duplicates removed by mask overlap, parts kept.
+since a mask is drawn and enlarged only after its predicted quality is known to suffice. Then duplicates are
+removed by mask overlap, before masks are cleaned at video size and once more after it; parts are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rvt_ray.masks import rle
 from rvt_ray.masks.rle import Box, Mask
 from rvt_ray.perception.proposals import Proposal
 from rvt_ray.perception.segment.sam2.decoder import Decoded, decode, draw
-from rvt_ray.perception.segment.sam2.dedupe import Candidate, dedupe
+from rvt_ray.perception.segment.sam2.dedupe import Candidate, dedupe, distinct
 from rvt_ray.perception.segment.sam2.network import FrameFeatures, Network
 
 # Image tokens of all prompts that are computed at a time.
@@ -92,13 +92,17 @@ class AutomaticMasks:
 
     def find(self, frames: Sequence[FrameFeatures], height: int, width: int) -> list[list[Proposal]]:
         """Proposals of each frame, best first."""
-        found: list[list[Candidate]] = [[] for _ in frames]
+        drawn: list[list[Candidate]] = [[] for _ in frames]
         for place, raw in self.raw(frames, height, width):
-            self._collect(found[place], raw.mask, raw.quality, source=0)
-        return [
-            self._proposals(features.frame, candidates, height, width)
-            for features, candidates in zip(frames, found, strict=True)
-        ]
+            drawn[place].append(Candidate.of(raw.mask, raw.quality))
+        found = []
+        for features, candidates in zip(frames, drawn, strict=True):
+            # Most points of an object draw the same mask: only one of them need be cleaned.
+            whole: list[Candidate] = []
+            for i in distinct(candidates, self._settings.same_iou):
+                self._collect(whole, candidates[i].mask(height, width), candidates[i].score, source=0)
+            found.append(self._proposals(features.frame, whole, height, width))
+        return found
 
     def raw(self, frames: Sequence[FrameFeatures], height: int, width: int) -> Iterator[tuple[int, RawMask]]:
         """(position of the frame, mask) of every good mask, in the order of the grid."""
@@ -203,8 +207,9 @@ class AutomaticMasks:
         for start in range(0, len(logits), step):
             part = logits[start : start + step, None].float()
             large = F.interpolate(part, (height, width), mode="bilinear", align_corners=False)[:, 0]
-            inner = (large > offset).flatten(1).sum(dim=1)
-            outer = (large > -offset).flatten(1).sum(dim=1)
+            # In 64 bits a CPU needs three times as long to count.
+            inner = (large > offset).flatten(1).sum(dim=1, dtype=torch.int32)
+            outer = (large > -offset).flatten(1).sum(dim=1, dtype=torch.int32)
             stability = (inner.float() / outer.float()).cpu().numpy().astype(np.float64)
             yield start, stability, (large > 0).cpu().numpy()
 

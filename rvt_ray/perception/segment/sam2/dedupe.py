@@ -56,6 +56,11 @@ class Candidate:
         return np.unpackbits(self.bits, count=height * width).reshape(height, width).view(np.bool_)
 
 
+def distinct(candidates: Sequence[Candidate], same_iou: float = 0.8) -> list[int]:
+    """Indices of the best mask of each thing, best first; masks at least this alike are one thing."""
+    return _distinct(_Overlaps(candidates), candidates, same_iou) if candidates else []
+
+
 def dedupe(
     candidates: Sequence[Candidate], same_iou: float = 0.8, inside_share: float = 0.9
 ) -> tuple[list[int], list[int | None]]:
@@ -73,10 +78,7 @@ def dedupe(
         return [], []
     overlaps = _Overlaps(candidates)
     area = [c.area for c in candidates]
-    kept: list[int] = []
-    for i in sorted(range(len(candidates)), key=lambda k: (-candidates[k].score, k)):
-        if area[i] > 0 and not any(overlaps.iou_at_least(i, k, same_iou) for k in kept):
-            kept.append(i)
+    kept = _distinct(overlaps, candidates, same_iou)
     parents: list[int | None] = []
     for i in kept:
         wholes = [
@@ -86,6 +88,14 @@ def dedupe(
         ]
         parents.append(min(wholes, key=lambda place: area[kept[place]], default=None))
     return kept, parents
+
+
+def _distinct(overlaps: _Overlaps, candidates: Sequence[Candidate], same_iou: float) -> list[int]:
+    kept: list[int] = []
+    for i in sorted(range(len(candidates)), key=lambda k: (-candidates[k].score, k)):
+        if candidates[i].area > 0 and not any(overlaps.iou_at_least(i, k, same_iou) for k in kept):
+            kept.append(i)
+    return kept
 
 
 class _Overlaps:

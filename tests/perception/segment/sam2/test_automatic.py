@@ -12,7 +12,7 @@ from benchmarks.sam2_common import moving_pictures, torchvision_or_stub
 from rvt_ray.masks import rle
 from rvt_ray.perception.proposals import Proposal
 from rvt_ray.perception.segment.sam2 import checkpoints
-from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings
+from rvt_ray.perception.segment.sam2.automatic import AutomaticMasks, GridSettings, RawMask
 from rvt_ray.perception.segment.sam2.dedupe import Candidate
 from rvt_ray.perception.segment.sam2.network import Network
 from tests.perception.segment.sam2.conftest import IMAGE_SIZE
@@ -123,6 +123,27 @@ def test_trap_7_near_equal_masks_are_one_and_parts_keep_their_whole(network: Net
     found = _propose(finder, (part, 0.7), (again, 0.8), (whole, 0.9))
     assert [p.score for p in found] == [0.9, 0.7]
     assert [p.parent for p in found] == [None, 0]
+
+
+def test_only_one_of_many_like_masks_is_cleaned(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cleaning at video size costs more than the network does."""
+    mask = np.zeros((HEIGHT, WIDTH), bool)
+    mask[20:60, 20:60] = True
+    raws = [
+        (0, RawMask((0.3, 0.4), quality, 1.0, np.roll(mask, i, 1))) for i, quality in enumerate((0.7, 0.9))
+    ]
+    finder = AutomaticMasks(network, GridSettings())
+    monkeypatch.setattr(finder, "raw", lambda *_: iter(raws * 50))
+    cleaned: list[float] = []
+    collect = finder._collect
+
+    def count(into: list[Candidate], mask: np.ndarray, score: float, source: int) -> None:
+        cleaned.append(score)
+        collect(into, mask, score, source)
+
+    monkeypatch.setattr(finder, "_collect", count)
+    ((proposal,),) = finder.find(network.encode([0], moving_pictures(1, HEIGHT, WIDTH)), HEIGHT, WIDTH)
+    assert (cleaned, proposal.score) == ([0.9], 0.9)
 
 
 def test_masks_too_small_or_covering_the_frame_are_no_proposals(network: Network) -> None:
