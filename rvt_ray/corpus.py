@@ -62,7 +62,8 @@ class TableReader:
         self._index: dict[str, list[tuple[int, int]]] | None = None
         self._cached: tuple[tuple[int, int], pa.Table, dict[str, list[int]]] | None = None
         for path in self.files:
-            missing = set(self.record.SCHEMA.names) - set(self._open(path).schema_arrow.names)
+            present = set(self._open(path).schema_arrow.names)
+            missing = set(self.record.SCHEMA.names) - self.record.ADDED - present
             if missing:
                 raise CorpusError(
                     f"{path}: no column {', '.join(sorted(missing))}: written by another schema version? "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,11 @@ import pytest
 
 import rvt_ray
 from rvt_ray.config.settings import IndexSettings
-from rvt_ray.corpus import CorpusError
+from rvt_ray.corpus import Corpus, CorpusError
 from rvt_ray.errors import ConfigError
 from rvt_ray.loading import Item, split_of
 from rvt_ray.masks import rle
-from rvt_ray.records import Task
+from rvt_ray.records import Coverage, Task
 from rvt_ray.video import SourceItem, index_video
 from tests.corpora import make_clip, make_instance, make_sample, make_twin, write_corpus, write_video
 
@@ -184,6 +185,23 @@ def test_the_files_can_be_read_without_this_package(corpus: Path) -> None:
     datasets = pytest.importorskip("datasets")
     found = datasets.load_dataset("parquet", data_files=str(corpus / "samples" / "*.parquet"), split="train")
     assert len(found) == table.num_rows
+
+
+def test_a_corpus_from_before_a_column_can_be_read_but_not_one_that_lacks_others(
+    corpus: Path, tmp_path: Path
+) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(corpus, old)
+    (shard,) = (old / "twins").glob("*.parquet")
+    table = pq.read_table(shard)
+    pq.write_table(table.drop_columns(["coverage", "weights"]), shard)
+    found = Corpus(old)
+    twin = found.twin(table["clip_id"][0].as_py())
+    assert twin is not None
+    assert (twin.coverage, twin.weights) == (Coverage.SOME, [])
+    pq.write_table(table.drop_columns(["instances"]), shard)
+    with pytest.raises(CorpusError, match="no column instances"):
+        Corpus(old)
 
 
 def test_wrong_names_and_folders_are_told(corpus: Path, tmp_path: Path) -> None:

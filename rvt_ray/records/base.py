@@ -26,6 +26,8 @@ class Record(Part):
 
     TABLE: ClassVar[str]
     SCHEMA: ClassVar[pa.Schema]
+    ADDED: ClassVar[frozenset[str]] = frozenset()
+    """Columns that corpora of earlier versions lack; read as the field's default."""
 
     def to_row(self) -> dict[str, Any]:
         """The record as a plain dict that fits `SCHEMA`."""

@@ -195,6 +195,9 @@ class DigitalTwin(Record):
 
     TABLE: ClassVar[str] = "twins"
     SCHEMA: ClassVar[pa.Schema] = TWIN_SCHEMA
+    ADDED: ClassVar[frozenset[str]] = frozenset(
+        {"depth_alignment", "frame_measures", "flags", "weights", "coverage"}
+    )
 
     clip_id: str
     width: int
