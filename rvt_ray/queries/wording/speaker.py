@@ -264,10 +264,12 @@ class Speaker:
         article = self._article(variable)
         text = self._noun_phrase(article, noun, description, many=False, named=description.noun is not None)
         # "it" is clear while there is one anchor only; "that same ball" while there is one ball only.
+        # Of "that same object" one has to guess which thing it is.
+        nameless = description.noun is None
         alike = any(name.endswith(f" {noun}") for v, name in self._mentioned.items() if v != variable)
         if only and len(self._program.variables) == 2:
             again = "it"
-        elif alike:
+        elif alike or nameless:
             # Said twice in different words it would seem to be another one.
             again = text if article == "the" and text == first(text) else ""
         else:

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import Motion, ends, rise
+from rvt_ray.twin.facts.motion import Motion, end_length, ends, rise
 from rvt_ray.twin.facts.table import Table, decided
-from rvt_ray.twin.facts.temporal import hidden_runs, span
+from rvt_ray.twin.facts.temporal import SLIVER, hidden_runs, span, usual_area
 from rvt_ray.twin.facts.view import View, agreed, of_whole_tracks
 
 Binary = Callable[[View], Table]
@@ -91,7 +91,8 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
     """`approaches`: the distance of centroids (scene, camera removed) falls by `approach_shift` from first
     to last common sight, never rises by more than a quarter of that, and the subject's own displacement
     towards where the object was is at least half of it. `moves_away_from`: the same with the sign turned.
-    Not true where the border cuts the subject on the last (first) of these frames, and not on all. False:
+    Not true where the border cuts the subject on the last (first) of these frames, and not on all, nor where
+    one is all but covered when the distance is taken. False:
     the distance never falls by `still_shift`, or the subject rests."""
     s = view.settings
     n = len(m.known)
@@ -127,13 +128,23 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
             # Beyond the border a cut thing goes on: its measured place stays behind, as if it had stopped.
             cut = view.tracks.edge[i, at]
             beyond = (cut[-_CUT_FRAMES:] if closing else cut[:_CUT_FRAMES]).any() and not cut.all()
-            out.true[i, j] = gain >= high and own >= gain / 2 and worst <= gain / 4 and not beyond
+            blind = _sliver_at_ends(view, i, at) or _sliver_at_ends(view, j, at)
+            true = gain >= high and own >= gain / 2 and worst <= gain / 4
+            out.true[i, j] = true and not beyond and not blind
             still = m.shown[i] and m.shown[j] and most <= s.still_shift - slack
             out.false[i, j] = still or (own <= s.still_shift - slack and gain >= 0 and own <= gain / 8)
             out.margin_true[i, j] = gain - high
             out.margin_false[i, j] = s.still_shift - slack - most
             out.moments[i, j] = at[[0, len(at) // 2, -1]]
     return out.table()
+
+
+def _sliver_at_ends(view: View, i: int, at: npt.NDArray[np.int64]) -> bool:
+    """Whether, on a frame that its first or last value is taken of, a thing shows less than a quarter of what
+    it usually shows: its place is not that of its visible rest."""
+    t, k = view.tracks, end_length(len(at))
+    area = t.area[i, np.concatenate([at[:k], at[-k:]])]
+    return bool((area < SLIVER * usual_area(t, i)).any())
 
 
 def _heading(m: Motion, i: int) -> tuple[float, float, float]:

@@ -117,7 +117,7 @@ def steady(area: Floats) -> Bools:
 def ends(values: Floats, at: npt.NDArray[np.int64] | slice = slice(None)) -> tuple[float, float]:
     """Median of the first and of the last few values (a tenth, 1 to 5)."""
     values = values[at]
-    k = _end_length(len(values))
+    k = end_length(len(values))
     return _median(values[:k].tolist()), _median(values[-k:].tolist())
 
 
@@ -127,10 +127,11 @@ def change(values: Floats) -> tuple[float, float]:
     start, stop = ends(values)
     steps = np.diff(values)
     spread = float(np.median(np.abs(steps - np.median(steps)))) / STEP_SPREAD
-    return stop - start, MEDIAN_ERROR * spread * float(np.sqrt(2 / _end_length(len(values))))
+    return stop - start, MEDIAN_ERROR * spread * float(np.sqrt(2 / end_length(len(values))))
 
 
-def _end_length(count: int) -> int:
+def end_length(count: int) -> int:
+    """Of how many values of so many the first (or last) value is the median."""
     return min(max(count // 10, 1), 5)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from rvt_ray.records import DepthKind
 from rvt_ray.twin.facts.logic import Bools, Floats
-from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, change
+from rvt_ray.twin.facts.motion import MIN_SEEN, Motion, change, steady
 from rvt_ray.twin.facts.table import Moments, Table, decided
 from rvt_ray.twin.facts.tracks import OCCLUDED, OUT, TrackArrays
 from rvt_ray.twin.facts.view import View, agreed, of_whole_tracks
@@ -221,6 +221,11 @@ ALIGNED = 0.8
 """Share of an object's frames whose depth must be comparable over time before its trend is read."""
 
 
+def usual_area(tracks: TrackArrays, i: int) -> float:
+    """Median area, pixels, over the sights of an instance; 0 without any."""
+    return float(np.median(tracks.area[i][tracks.seen[i]])) if tracks.seen[i].any() else 0.0
+
+
 def _depth_over_time(view: View, m: Motion, i: int, at: npt.NDArray[np.int64]) -> Floats:
     """Nearness on the frames `at` as far as it can be compared between them; empty where it cannot. Metric
     depth: minus the log of the distance. Relative depth is comparable inside one frame only: it is read
@@ -283,7 +288,9 @@ def _change(view: View, m: Motion, *, starting: bool) -> Table:
             v = speed[i, at] if starting else speed[i, at][::-1]
             pts = t.pts[at] if starting else -t.pts[at][::-1]
             frames = at if starting else at[::-1]
-            resting, going = v <= s.still_speed - slack, v >= s.move_speed + slack
+            # What slides over a thing moves its centroid.
+            kept = steady(t.area[i, frames])
+            resting, going = (v <= s.still_speed - slack) & kept, (v >= s.move_speed + slack) & kept
             best, where = _rest_then_motion(resting, going, pts, s.run_s, s.run_s)
             when = [int(frames[k]) for k in where]
             # What is not surely moving may rest, what is not surely resting may move.
@@ -294,8 +301,7 @@ def _change(view: View, m: Motion, *, starting: bool) -> Table:
             moments.append(sorted(when))
         else:
             # While all but a sliver of it is covered, nobody knows its place: it may rest.
-            usual = float(np.median(t.area[i][t.seen[i]])) if t.seen[i].any() else 0.0
-            blind = [span(t, a, b) for a, b in runs(t.seen[i] & (t.area[i] < SLIVER * usual))]
+            blind = [span(t, a, b) for a, b in runs(t.seen[i] & (t.area[i] < SLIVER * usual_area(t, i)))]
             possible |= max(blind, default=0.0) >= s.run_s / 2
             unsure = possible or not m.known[i] or bool(t.unsure[i].any())
             truth.append(0 if unsure and m.extent[i] > s.still_shift - m.slack[i] else -1)

@@ -295,8 +295,11 @@ class Motions:
             pace = m.pace()
             if backwards:
                 pace, pts = pace[::-1], [-p for p in pts[::-1]]
-            rest = [v <= self.s.still_speed - slack for v in pace]
-            go = [v >= self.s.move_speed + slack for v in pace]
+            covered = self._covered(m.i, m.sights)
+            if backwards:
+                covered = covered[::-1]
+            rest = [v <= self.s.still_speed - slack and not c for v, c in zip(pace, covered, strict=True)]
+            go = [v >= self.s.move_speed + slack and not c for v, c in zip(pace, covered, strict=True)]
             if self._then(rest, go, pts, self.s.run_s) and m.most >= self.s.move_shift + m.slack:
                 return TRUE
             if m.rests:
@@ -329,6 +332,15 @@ class Motions:
         usual = statistics.median(self.d._get(i, t, "area") for t in seen)
         dark = [t in set(seen) and self.d._get(i, t, "area") < usual / 4 for t in range(self.twin.num_frames)]
         return max((self.d.lasts(a, b) for a, b in stretches(dark)), default=0.0)
+
+    def _covered(self, i: int, at: Sights) -> list[bool]:
+        areas = [self.d._get(i, t, "area") for t in at]
+        return [a < 0.75 * min(max(areas[: k + 1]), max(areas[k:])) for k, a in enumerate(areas)]
+
+    def _sliver(self, i: int, at: Sights) -> bool:
+        few = min(max(len(at) // 10, 1), 5)
+        usual = statistics.median(self.d._get(i, t, "area") for t in self.sights(i))
+        return any(self.d._get(i, t, "area") < usual / 4 for t in [*at[:few], *at[-few:]])
 
     def nears_camera(self, sign: int) -> Callable[[Motion], int]:
         """For metric depth."""
@@ -408,7 +420,8 @@ class Motions:
             cut = [self.d.cut(x.i, t) for t in at]
             lags = any(cut[-3:] if sign > 0 else cut[:3]) and not all(cut)
             rest = self.s.still_shift - slack
-            if m >= self.s.approach_shift + slack and rises <= m / 4 and own >= m / 2 and not lags:
+            blind = self._sliver(x.i, at) or self._sliver(y.i, at)
+            if m >= self.s.approach_shift + slack and rises <= m / 4 and own >= m / 2 and not (lags or blind):
                 return TRUE
             if x.shown and y.shown and falls <= rest:
                 return FALSE
