@@ -458,6 +458,29 @@ def test_a_thing_that_is_all_but_covered_may_rest_there() -> None:
     assert [truth(f, "stops_moving", i) for i in (1, 2)] == [U, F]
 
 
+def test_what_slides_over_a_resting_thing_does_not_start_or_stop_it() -> None:
+    """Its visible part shrinks to a third and grows again; that shifts its centroid by 27 pixels and back."""
+
+    def width(t: int) -> float:
+        return 80 - 54 * max(0.0, 1 - abs(t - 20) / 9)
+
+    f = facts_of(
+        Thing(1, centre=lambda t: (100 + width(t) / 2, 120), size=lambda t: (width(t), 40)),
+        Thing(2, centre=lambda t: (100 + width(t) / 2, 60), size=(40, 40)),  # the same way, in full view
+        frames=40,
+    )
+    assert [truth(f, "starts_moving", i) for i in (1, 2)] == [U, T]
+    assert [truth(f, "stops_moving", i) for i in (1, 2)] == [U, T]
+
+
+def test_a_sliver_does_not_tell_how_far_away_a_thing_was() -> None:
+    way = go(150, 120, 40, 120)
+    whole = Thing(1, centre=way, size=(30, 30))
+    peeps = Thing(2, centre=way, size=lambda t: (4, 4) if t < 5 else (30, 30))
+    f = facts_of(whole, peeps, Thing(3, centre=(180, 120)))
+    assert [truth(f, "moves_away_from", i, 3) for i in (1, 2)] == [T, U]
+
+
 def test_speed() -> None:
     f = facts_of(
         Thing(1, "car", centre=go(40, 60, 280, 60)),
