@@ -122,9 +122,8 @@ class Funnel:
     def see_twins(self, table: pa.Table) -> None:
         """Count what twins claim to hold, and their tracks."""
         self.coverage.update(table["coverage"].to_pylist())
-        instances = (
-            table["instances"].combine_chunks().flatten()
-        )  # a column of it: masks need not become Python
+        # One field of it, as a column: masks need not become Python.
+        instances = table["instances"].combine_chunks().flatten()
         self.tracks.update(instances.field("quality").field("status").to_pylist())
 
     def see_samples(self, table: pa.Table) -> None:

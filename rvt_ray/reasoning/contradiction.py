@@ -64,6 +64,8 @@ def _at_one_time(a: Constraint, b: Constraint) -> bool:
 
 def _exclude_each_other(a: Constraint, b: Constraint) -> bool:
     """Two things said of the same, or one superlative of two."""
+    if _moves_while_still(a, b) or _moves_while_still(b, a):
+        return True
     if not _at_one_time(a, b):
         return False
     if a.predicate in EXTREMES and b.predicate in EXTREMES:
@@ -82,6 +84,11 @@ def _exclude_each_other(a: Constraint, b: Constraint) -> bool:
     return pair not in _IN_TURN and (
         said in (spec.opposite, spec.inverse) or CATALOGUE[said].opposite == a.predicate or pair in _CLASHES
     )
+
+
+def _moves_while_still(a: Constraint, b: Constraint) -> bool:
+    """A thing keeps still, and is somewhere while it moves."""
+    return a.predicate == "still" and b.scope == "while_moving" and b.args[0] == a.args[0]
 
 
 def _values_exclude(predicate: str, a: str, b: str) -> bool:

@@ -12,7 +12,7 @@ from rvt_ray.reasoning.execute import execute
 from rvt_ray.reasoning.levels import categories, level
 from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.records import Evidence, Tree, TreeEdge, TreeNode
-from rvt_ray.twin.facts import CATALOGUE, Facts, Truth
+from rvt_ray.twin.facts import CATALOGUE, EXTREMES, Facts, Truth
 
 MAX_EVIDENCE = 12
 FLIPPED = {"start": "end", "end": "start"}
@@ -52,7 +52,8 @@ def near_misses(
 def _changes(program: Program, facts: Facts) -> Iterator[tuple[Constraint, Constraint]]:
     present = set(program.constraints)
     for c in program.constraints:
-        if c.args[0] != program.target:
+        # That nothing is the leftmost truck means a tie, or one truck only: one would point at a truck still.
+        if c.args[0] != program.target or c.predicate in EXTREMES:
             continue
         spec = CATALOGUE[c.predicate]
         changed = []

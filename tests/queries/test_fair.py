@@ -18,7 +18,7 @@ from rvt_ray.queries.tasks.fair import even_odds, holders, pick_telling
 from rvt_ray.queries.tasks.vqa import _durations, visible_seconds
 from rvt_ray.reasoning import Candidate, Program, search
 from rvt_ray.records import Task, Tree
-from rvt_ray.twin.facts import CATALOGUE, Facts
+from rvt_ray.twin.facts import CATALOGUE, EXTREMES, Facts
 from tests.queries.twins import scene_twin
 
 
@@ -88,6 +88,19 @@ def test_no_choice_is_ruled_out_by_the_query_that_speaks_of_it(asked: list[tuple
     for know, draft in which:
         anchors = {i for bound in draft.candidate.anchors.values() for i in bound}
         assert not {know.name(i) for i in anchors} & set(draft.choices), draft
+
+
+def test_nobody_is_asked_whether_or_how_often_there_is_a_leftmost(
+    asked: list[tuple[Knowledge, Draft]],
+) -> None:
+    best = {
+        id(d): any(c.predicate in EXTREMES and c.args == ("x",) for c in d.candidate.program.constraints)
+        for _, d in asked
+    }
+    assert any(best.values())
+    assert of_form(asked, "exists")
+    assert of_form(asked, "count")
+    assert not any(best[id(d)] for _, d in of_form(asked, "exists", "count"))
 
 
 @pytest.mark.parametrize("form", ["count", "which_of", "attribute"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from rvt_ray.config.settings import GateSettings, GenerateSettings, QuerySettings
 from rvt_ray.llm.base import Finish, LlmRequest
 from rvt_ray.queries import Outcome, generate
+from rvt_ray.queries.draft import Draft
+from rvt_ray.queries.gates import faithful
 from rvt_ray.queries.gates.base import GATES
 from rvt_ray.queries.gates.leak import LeakContext, find_leaks
+from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.lexicon import load_lexicon
 from rvt_ray.reasoning import Program, execute
 from rvt_ray.records import Coverage, Reject, Sample, Task, Verdict, Wording
@@ -262,21 +266,19 @@ def test_the_judge_never_sees_ids_or_the_target() -> None:
         assert "target" not in text.lower()
 
 
-def test_a_judge_that_knows_the_answer_lets_it_pass() -> None:
-    """The judge is told the target through a side door (shuffled letters are recovered from the notes)."""
-    twin, _ = scene_twin(1)
-    names = {i.instance_id: i.category for i in twin.instances}
-    rows = run(settings=BLIND).samples
-    targets = {s.query: {names[i] for i in s.target_ids} for s in rows}
+def test_a_judge_that_knows_the_answer_lets_it_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge is told the target's letters through a side door."""
+    told: list[list[str]] = []
+    notes = faithful._notes
 
-    def script(request: LlmRequest, text: str) -> object:
-        query = text.split("Query: ")[1].split("\n")[0]
-        wanted = targets.get(query, set())
-        letters = [
-            line[0] for line in text.splitlines() if line[1:6] == " is a" and line[7:].rstrip(".") in wanted
-        ]
-        return {"letters": letters}
+    def tell(know: Knowledge, draft: Draft, letters: dict[int, str], rng: random.Random) -> list[str]:
+        told.append([letters[i] for i in draft.candidate.target_ids])
+        return notes(know, draft, letters, rng)
 
-    found = run(settings=BLIND, judge=ScriptedLlm(script, "judge@1"))
+    monkeypatch.setattr(faithful, "_notes", tell)
+    judge = ScriptedLlm(lambda request, text: {"letters": told[-1]}, "judge@1")
+    found = run(settings=BLIND, judge=judge)
+    assert told
+    assert not [r for r in found.rejects if r.gate == "faithful"]
     passed = [s for s in found.samples for g in s.gates if g.gate == "faithful" and g.verdict is Verdict.PASS]
     assert passed

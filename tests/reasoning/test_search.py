@@ -128,6 +128,21 @@ def test_every_level_and_groups_and_every_category_are_found(worlds) -> None:
     assert len({k.predicate for c in found for k in c.program.constraints}) >= 25
 
 
+def test_no_target_is_never_a_superlative_that_nothing_holds() -> None:
+    """ "The leftmost of all the trucks", and nothing is the answer, for there is one truck only."""
+    config = QuerySettings(targets_per_clip=6, no_target_share=0.5)
+    none = held = 0
+    for seed in range(8):
+        for c in search(Facts(random_twin(seed, count=7, frames=30), FactSettings()), config, seed):
+            best = any(
+                k.predicate in EXTREMES and k.args == (c.program.target,) for k in c.program.constraints
+            )
+            assert not (c.no_target and best), c.program
+            none, held = none + c.no_target, held + best
+    assert none > 30
+    assert held > 5
+
+
 def test_a_lineage_shares_one_tree_that_grows(worlds) -> None:
     for _, found in worlds:
         trees: dict[str, list[Candidate]] = {}

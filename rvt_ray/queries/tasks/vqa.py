@@ -32,18 +32,19 @@ def questions(
     if know.twin.holds_everything:
         # What nobody tracked would count too. That there is one is proven all the same, but asked only where
         # the answer is yes the question would tell its answer.
-        found += [_count(candidate, rng, sizes), _exists(candidate)]
+        found += [_count(candidate, rng, sizes), _exists(candidate)] if not _is_extreme(candidate) else []
     if len(candidate.target_ids) == 1:
         found += [_which_of(know, candidate, rng), _duration(know, candidate, rng)]
     return [draft for draft in found if draft is not None]
 
 
+def _is_extreme(candidate: Candidate) -> bool:
+    """How many are the leftmost, and is there one? One, and yes: nobody need look."""
+    target = (candidate.program.target,)
+    return any(c.predicate in EXTREMES and c.args == target for c in candidate.program.constraints)
+
+
 def _count(candidate: Candidate, rng: random.Random, sizes: Sequence[int]) -> Draft | None:
-    if any(
-        c.predicate in EXTREMES and c.args == (candidate.program.target,)
-        for c in candidate.program.constraints
-    ):
-        return None  # how many are the leftmost?
     n = len(candidate.target_ids)
     low = max(0, n - rng.randint(0, MAX_CHOICES - 1))
     others = sorted(set(sizes or range(low, low + MAX_CHOICES)) - {n})

@@ -264,7 +264,8 @@ class Facts:
             return []
         scope = scope or THROUGHOUT
         if scope == WHILE_MOVING:
-            inside = self._moving.sure[rows[0]]
-        else:
-            inside = window(self.view.tracks, scope, self.settings)
-        return showing(frames, inside, scope, truth)
+            # What fails wherever it may move is false even without a frame on which it surely moves.
+            sure, possible = self._moving.sure[rows[0]], self._moving.possible[rows[0]]
+            shown = showing(frames, sure, scope, truth)
+            return shown or (showing(frames, possible, scope, truth) if truth is Truth.FALSE else [])
+        return showing(frames, window(self.view.tracks, scope, self.settings), scope, truth)

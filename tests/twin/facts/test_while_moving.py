@@ -166,6 +166,17 @@ def test_the_evidence_shows_frames_on_which_it_moves() -> None:
     assert fact.statement == "#1 is to the left of #2 while #1 moves"
 
 
+def test_what_fails_on_every_frame_on_which_it_may_move_shows_some_of_them() -> None:
+    """It creeps, neither surely moving nor at rest: nothing was shown for a false that rests on that."""
+    creep = 0.03 * np.hypot(240, 180) / 10
+    things = [Thing(1, centre=lambda t: (40.0 + creep * t, 60.0)), Thing(2, centre=(200.0, 120.0))]
+    twin = make_twin(things, 40, width=240, height=180)
+    assert not moving_windows(View(twin, FactSettings())).sure[0].any()
+    fact = Facts(twin, FactSettings()).value("right_of", (1, 2), None, MOVING)
+    assert fact.truth is F
+    assert fact.frames
+
+
 def test_never_together_while_it_moves_is_false() -> None:
     things = [
         Thing(1, centre=go_then_rest, size=(12, 12)),
