@@ -17,7 +17,9 @@ from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.lexicon import load_lexicon
 from rvt_ray.queries.wording import CannotSay, Speaker, TemplateWriter
 from rvt_ray.queries.wording.frames import FRAMES
+from rvt_ray.queries.wording.phraser import Said
 from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES
+from rvt_ray.queries.wording.speaker import Description
 from rvt_ray.reasoning import Candidate, Constraint, Program
 from rvt_ray.records import Task, Tree
 from rvt_ray.twin.facts import CATALOGUE, REGIONS, Facts
@@ -201,6 +203,32 @@ def test_all_frames_are_filled_without_a_trace_of_the_template(know: Knowledge) 
                 assert text[-1] in ".?"
             seen.add(words.query)
         assert len(seen) >= 4, f"{form}: too little variety"
+
+
+def test_what_is_said_of_an_anchor_does_not_seem_to_be_said_of_the_target(
+    know: Knowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ "Near the one that is sweet, and also comes after the duck": who comes after it?"""
+    made = candidate(know, [relation("near", scope="end")])
+    clauses = [Said("<be> sweet"), Said("<come> after what lays eggs and has a beak")]
+    speaker = Speaker(know, made, random.Random(0))
+    monkeypatch.setattr(speaker, "_describe", lambda _: Description(clauses=clauses))
+    with pytest.raises(CannotSay, match="another thing"):
+        speaker._anchor("a")
+    assert ", and also" in speaker._join(clauses), "of the target itself it can be said"
+
+
+@pytest.mark.parametrize("targets", [(), (5,), (3, 5)])
+def test_the_verb_does_not_tell_how_many_there_are(know: Knowledge, targets: tuple[int, ...]) -> None:
+    """ "Is there anything that are below the lamp?": whoever reads it need not look."""
+    made = candidate(know, [unary("region", "left", "start"), unary("moves_up")], targets)
+    singular, plural = r"\b(rises|goes|moves|begins|starts)\b", r"\b(are|rise|go|move|begin)\b"
+    for form, other in (("exists", plural), ("count", singular)):
+        for seed in range(8):
+            writer = TemplateWriter(know, random.Random(seed), 3)
+            draft = Draft(made, Task.VQA, form, answer="yes", choices=("yes", "no"))
+            for text in (writer.one(draft), writer.plain(draft)):
+                assert not re.search(other, text.replace("clip begins", "")), (form, text)
 
 
 def test_template_wording_says_what_the_cue_gate_wants(know: Knowledge) -> None:

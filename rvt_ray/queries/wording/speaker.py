@@ -20,6 +20,9 @@ from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THR
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.twin.facts import CATALOGUE
 
+_ALSO = ", and also "
+"""Goes back to the thing that the whole phrase is about."""
+
 
 @dataclass
 class Description:
@@ -263,6 +266,8 @@ class Speaker:
         noun = description.noun or self._phraser.generic(bound)
         article = self._article(variable)
         text = self._noun_phrase(article, noun, description, many=False, named=description.noun is not None)
+        if _ALSO in text:
+            raise CannotSay(f"what comes last of anchor {variable!r} would seem to be said of another thing")
         # "it" is clear while there is one anchor only; "that same ball" while there is one ball only.
         # Of "that same object" one has to guess which thing it is.
         nameless = description.noun is None
@@ -303,7 +308,7 @@ class Speaker:
             last = i == len(said) - 1
             # A phrase with an "and" of its own needs the comma too.
             if before.heavy or (last and " and " in now.text):
-                out += f", and also {now.text}"
+                out += f"{_ALSO}{now.text}"
             elif last:
                 out += f" and {now.text}"
             else:

@@ -83,8 +83,9 @@ class TemplateWriter:
         """The plainest clause of the target, for prompts: "it comes into view and ..."."""
         speaker = Speaker(self._know, draft.candidate, self._rng, plain=True)
         reference = speaker.reference()
-        clause = reference.clause_plural if reference.many else reference.clause_singular
-        return f"{'they' if reference.many else 'it'} {clause}"
+        several = _is_plural(draft)
+        clause = reference.clause_plural if several else reference.clause_singular
+        return f"{'they' if several else 'it'} {clause}"
 
     def statement(self, draft: Draft) -> str:
         """The fact that a yes/no question asks about: "it ends up to the left of the red ball"."""
@@ -190,14 +191,13 @@ class TemplateWriter:
         """A filled frame; null where a long description would stand in its middle."""
         if len(first(reference.noun_phrase).split()) > _MAX_INNER_WORDS and _GOES_ON.search(frame):
             return None
-        counted = draft.form == "count"
         many = reference.many
         # "How many ones" is no English.
-        noun = "thing" if counted and reference.noun == "one" else reference.noun
+        noun = "thing" if draft.form == "count" and reference.noun == "one" else reference.noun
         return sentence(
             frame.format(
                 np=reference.noun_phrase,
-                vp=reference.clause_plural if many or counted else reference.clause_singular,
+                vp=reference.clause_plural if _is_plural(draft) else reference.clause_singular,
                 noun=reference.noun,
                 nouns=self._know.lexicon.plural(noun),
                 it="them" if many else "it",
@@ -209,6 +209,14 @@ class TemplateWriter:
                 other=draft.slots.get("other", ""),
             )
         )
+
+
+def _is_plural(draft: Draft) -> bool:
+    """Whether the verbs of the clause are plural. "How many are" and "anything that is" stand for any number:
+    their verbs must not tell it."""
+    if draft.form in ("count", "exists"):
+        return draft.form == "count"
+    return len(draft.candidate.target_ids) > 1
 
 
 def too_alike(text: str, others: Sequence[str]) -> bool:
