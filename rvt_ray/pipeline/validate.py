@@ -20,7 +20,7 @@ from rvt_ray.pipeline.ledger import STAGING
 from rvt_ray.pipeline.manifest import MANIFEST
 from rvt_ray.pipeline.shards import sha256_of
 from rvt_ray.pipeline.validate_rows import check_sample, check_twin
-from rvt_ray.records import TABLES, ClipRecord, DigitalTwin, Stage
+from rvt_ray.records import TABLES, ClipRecord, DigitalTwin, Record, Stage
 
 KEYS = {"clips": "clip_id", "twins": "clip_id", "samples": "sample_id", "rejects": "sample_id"}
 
@@ -110,10 +110,18 @@ def _check_files(root: Path, manifest: dict[str, Any], report: Report) -> None:
             except (OSError, pa.ArrowException) as error:
                 report.add(file, f"is not Parquet: {error}")
                 continue
-            if not parquet.schema_arrow.remove_metadata().equals(record.SCHEMA.remove_metadata()):
-                report.add(file, f"schema is not that of table {name} (docs/records.md)")
+            if problem := _schema_problem(parquet.schema_arrow, record):
+                report.add(file, f"{problem} (docs/records.md)")
             if parquet.metadata.num_rows != entry["rows"]:
                 report.add(file, f"has {parquet.metadata.num_rows} rows, the manifest says {entry['rows']}")
+
+
+def _schema_problem(found: pa.Schema, record: type[Record]) -> str | None:
+    lacking = [n for n in record.SCHEMA.names if n in record.ADDED and n not in found.names]
+    earlier = pa.schema([field for field in record.SCHEMA if field.name not in lacking])
+    if not found.remove_metadata().equals(earlier):
+        return f"schema is not that of table {record.TABLE}"
+    return f"schema is an earlier one, without {', '.join(lacking)}" if lacking else None
 
 
 def _check_ids(corpus: Corpus, report: Report) -> None:

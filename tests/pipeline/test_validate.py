@@ -92,6 +92,15 @@ def test_another_schema_is_found(corpus: Path) -> None:
     assert "schema" in problems(corpus)
 
 
+def test_a_schema_from_before_a_column_is_said_to_be_an_earlier_one(corpus: Path) -> None:
+    path = part(corpus, "twins")
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["weights", "coverage"]), path)
+    assert "schema is an earlier one, without weights, coverage" in problems(corpus)
+    pq.write_table(table.drop_columns(["coverage", "scene"]), path)
+    assert "schema is not that of table twins" in problems(corpus)
+
+
 def test_a_lost_twin_breaks_the_conservation_law(corpus: Path) -> None:
     edit(corpus, "twins", lambda rows: rows.pop())
     found = problems(corpus)
