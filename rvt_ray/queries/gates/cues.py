@@ -22,6 +22,7 @@ from rvt_ray.queries.wording.phrases import (
     SCOPE_CUES,
     STATE_SCOPES,
     WHILE_MOVING,
+    WHILE_MOVING_ITSELF,
 )
 from rvt_ray.reasoning import Constraint
 from rvt_ray.twin.facts import CATALOGUE
@@ -147,6 +148,8 @@ def _missing(
         yield f"it does not say {c.predicate.replace('_', ' ')}"
     if c.scope in MUST_BE_SAID and not any(re.search(s, low) for s in SCOPE_CUES[c.scope]):
         yield f"it does not say when ({c.scope.replace('_', ' ')})"
+    elif c.scope == WHILE_MOVING and len(c.args) == 2 and not re.search(WHILE_MOVING_ITSELF, low):
+        yield "it leaves open which of the two is moving"
 
 
 def _spoken(c: Constraint, depths: dict[str, int]) -> tuple[str, ...]:

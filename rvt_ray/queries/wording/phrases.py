@@ -118,6 +118,9 @@ SCOPE_CUES: dict[str, tuple[str, ...]] = {
     ),
 }
 
+WHILE_MOVING_ITSELF = r"\b(that|which|who|and|also),? (while|when) (moving|in motion|on the move)\b"
+"""Before what is said of the subject: after it ("near the dog while moving") it is heard of the other."""
+
 _LEFT, _RIGHT = (r"\bleft\b|\bleftmost\b|\bleftwards?\b",), (r"\bright\b|\brightmost\b|\brightwards?\b",)
 
 PHRASES: dict[str, Phrases] = {

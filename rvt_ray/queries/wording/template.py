@@ -18,7 +18,7 @@ from rvt_ray.queries.wording.lattice import Lattice, Row, first, parts
 from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.speaker import Reference, Speaker
 
-VERSION = "template@1"
+VERSION = "template@2"
 _DRAWS = 10
 _MAX_INNER_WORDS = 8
 _GOES_ON = re.compile(r"\{np\} ?[a-z{]")
