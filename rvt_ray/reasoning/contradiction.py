@@ -8,6 +8,7 @@ import itertools
 
 from rvt_ray.reasoning.program import Constraint, Program
 from rvt_ray.twin.facts import CATALOGUE, EXTREMES, kinds
+from rvt_ray.twin.facts.scopes import SOME_TIME, THROUGHOUT, WHILE_MOVING
 
 
 def _pairs(*pairs: tuple[str, str]) -> frozenset[frozenset[str]]:
@@ -50,16 +51,16 @@ def contradicts_itself(program: Program) -> bool:
 def _readings(c: Constraint) -> list[tuple[str, tuple[str, ...]]]:
     """A constraint, and a relation also the other way round; while its subject moves it has no other way, for
     there it would be while the other one moves."""
-    inverse = None if c.scope == "while_moving" else CATALOGUE[c.predicate].inverse
+    inverse = None if c.scope == WHILE_MOVING else CATALOGUE[c.predicate].inverse
     return [(c.predicate, c.args)] + ([(inverse, c.args[::-1])] if inverse else [])
 
 
 def _at_one_time(a: Constraint, b: Constraint) -> bool:
     """Whether both speak of some common moment; "at some time" leaves open of which."""
     scopes = {a.scope, b.scope}
-    if "some_time" in scopes:
-        return "throughout" in scopes
-    return len(scopes) == 1 or None in scopes or "throughout" in scopes
+    if SOME_TIME in scopes:
+        return THROUGHOUT in scopes
+    return len(scopes) == 1 or None in scopes or THROUGHOUT in scopes
 
 
 def _exclude_each_other(a: Constraint, b: Constraint) -> bool:
@@ -88,7 +89,7 @@ def _exclude_each_other(a: Constraint, b: Constraint) -> bool:
 
 def _moves_while_still(a: Constraint, b: Constraint) -> bool:
     """A thing keeps still, and is somewhere while it moves."""
-    return a.predicate == "still" and b.scope == "while_moving" and b.args[0] == a.args[0]
+    return a.predicate == "still" and b.scope == WHILE_MOVING and b.args[0] == a.args[0]
 
 
 def _values_exclude(predicate: str, a: str, b: str) -> bool:

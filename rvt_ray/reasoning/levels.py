@@ -68,11 +68,9 @@ def idle_hops(program: Program, facts: Facts, targets: frozenset[int]) -> list[C
         c
         for c in hops(program)
         if gives_the_same(program.without(c))
-        or (c.scope == WHILE_MOVING and gives_the_same(_at_all_times(program, c)))
+        or (c.scope == WHILE_MOVING and gives_the_same(program.replacing(c, _at_all_times(c))))
     ]
 
 
-def _at_all_times(program: Program, constraint: Constraint) -> Program:
-    whole = constraint.model_copy(update={"scope": THROUGHOUT})
-    constraints = tuple(whole if c == constraint else c for c in program.constraints)
-    return program.model_copy(update={"constraints": constraints})
+def _at_all_times(constraint: Constraint) -> Constraint:
+    return constraint.model_copy(update={"scope": THROUGHOUT})

@@ -37,9 +37,7 @@ def near_misses(
         changes = list(_changes(source.program, facts))
         rng.shuffle(changes)
         for old, new in changes:
-            program = source.program.model_copy(
-                update={"constraints": tuple(new if c == old else c for c in source.program.constraints)}
-            )
+            program = source.program.replacing(old, new)
             text = program.to_json()
             if text in seen or not _is_near_miss(program, new, facts):
                 continue

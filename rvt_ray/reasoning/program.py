@@ -78,6 +78,11 @@ class Program(BaseModel):
                 f"program: variable(s) {sorted(names - reached)} are not connected to the target"
             )
 
+    def replacing(self, old: Constraint, new: Constraint) -> Program:
+        """The program with another constraint in one's place."""
+        changed = tuple(new if c == old else c for c in self.constraints)
+        return self.model_copy(update={"constraints": changed})
+
     def without(self, constraint: Constraint) -> Program:
         """The program less one constraint, and less what only that one tied to the target."""
         rest = [c for c in self.constraints if c != constraint]

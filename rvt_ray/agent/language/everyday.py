@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rvt_ray.queries.wording.phrases import Phrases
+from rvt_ray.queries.wording.phrases import WHILE_MOVING_ADVERBS, Phrases
+from rvt_ray.twin.facts.scopes import WHILE_MOVING
 
 EVERYDAY: dict[str, Phrases] = {
     "left_of": Phrases(places=("left of {o}", "on the left of {o}", "on the left side of {o}")),
@@ -114,8 +115,8 @@ EVERYDAY: dict[str, Phrases] = {
 `throughout`, and where that gives nothing as `some_time`."""
 
 EVERYDAY_SCOPES: dict[str, tuple[str, ...]] = {
-    "while_moving": (
-        *("while moving", "while in motion", "while on the move"),
+    WHILE_MOVING: (
+        *WHILE_MOVING_ADVERBS,
         *("while it moves", "while it is moving", "as it moves", "when it moves", "when moving"),
     ),
 }

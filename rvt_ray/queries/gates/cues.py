@@ -21,11 +21,11 @@ from rvt_ray.queries.wording.phrases import (
     REGION_PLACES,
     SCOPE_CUES,
     STATE_SCOPES,
-    WHILE_MOVING,
     WHILE_MOVING_ITSELF,
 )
 from rvt_ray.reasoning import Constraint
 from rvt_ray.twin.facts import CATALOGUE
+from rvt_ray.twin.facts.scopes import THROUGHOUT, WHILE_MOVING
 
 COLOURS = frozenset(
     {
@@ -82,7 +82,7 @@ _STATEMENTS: dict[str, str] = {
     "other": r"\b(either|or)\b",
 }  # fmt: skip
 _COMPILED = {name: re.compile(pattern) for name, pattern in _STATEMENTS.items()}
-MUST_BE_SAID = frozenset(SCOPE_CUES) - {"throughout"}
+MUST_BE_SAID = frozenset(SCOPE_CUES) - {THROUGHOUT}
 """Scopes without which a statement says something else."""
 
 

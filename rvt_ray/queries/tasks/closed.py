@@ -5,12 +5,12 @@ thing of the clip (or the opposite of what is right), and no choice is named in 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rvt_ray.queries.draft import Draft, Use
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.tasks.fair import even_odds, holders, pick_telling
-from rvt_ray.queries.tasks.vqa import MAX_CHOICES, MIN_CHOICES
+from rvt_ray.queries.tasks.vqa import MIN_CHOICES, among
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.records import Task
 from rvt_ray.twin.facts import CATALOGUE, Fact, Truth
@@ -104,7 +104,7 @@ def _attribute(know: Knowledge, candidate: Candidate, name: str, rng: random.Ran
     (answer,) = true[target]
     have = holders(true.values())
     pool = sorted(set(have) - claimed[target] - said)
-    choices = _choices(answer, [v for v in pool if ask(v).truth is Truth.FALSE], rng)
+    choices = among(answer, [v for v in pool if ask(v).truth is Truth.FALSE], rng)
     if len(choices) < MIN_CHOICES or not even_odds(have, answer, choices, rng):
         return None
     return Draft(
@@ -123,12 +123,6 @@ def _attribute(know: Knowledge, candidate: Candidate, name: str, rng: random.Ran
     )
 
 
-def _choices(answer: str, wrong: Sequence[str], rng: random.Random) -> list[str]:
-    """The answer among as many wrong ones as there is room for, anywhere in the list."""
-    picked = [answer, *rng.sample(list(wrong), min(MAX_CHOICES - 1, len(wrong)))]
-    return rng.sample(picked, len(picked))
-
-
 def _kind(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | None:
     (target,) = candidate.target_ids
     labels = know.labels(target)
@@ -145,7 +139,7 @@ def _kind(know: Knowledge, candidate: Candidate, rng: random.Random) -> Draft | 
         clash = any(kind in lexicon.names(w) or w in lexicon.names(kind) for w in [*wrong, answer])
         if not clash and kind not in said and know.is_false("category", target, value=kind):
             wrong.append(kind)
-    choices = _choices(answer, wrong, rng)
+    choices = among(answer, wrong, rng)
     if len(choices) < MIN_CHOICES or not even_odds(have, answer, choices, rng):
         return None
     return Draft(
@@ -176,7 +170,7 @@ def _direction(know: Knowledge, candidate: Candidate, rng: random.Random) -> Dra
     # Things go sideways more often than up: only what some thing does, or its opposite, is as likely.
     opposite = CATALOGUE[answer].opposite
     wrong = [p for p in DIRECTIONS if (have[p] or p == opposite) and know.is_false(p, target)]
-    picked = _choices(answer, wrong, rng)
+    picked = among(answer, wrong, rng)
     if len(picked) < 2 or not even_odds(have, answer, picked, rng):
         return None
     return Draft(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.reasoning import Candidate
 from rvt_ray.records import Task
 from rvt_ray.twin.facts import EXTREMES
+
+_T = TypeVar("_T")
 
 MAX_CHOICES = 4
 MIN_CHOICES = 3
@@ -38,6 +41,12 @@ def questions(
     return [draft for draft in found if draft is not None]
 
 
+def among(answer: _T, wrong: Sequence[_T], rng: random.Random) -> list[_T]:
+    """The answer among as many wrong ones as there is room for, anywhere in the list."""
+    picked = [answer, *rng.sample(wrong, min(MAX_CHOICES - 1, len(wrong)))]
+    return rng.sample(picked, len(picked))
+
+
 def _is_extreme(candidate: Candidate) -> bool:
     """How many are the leftmost, and is there one? One, and yes: nobody need look."""
     target = (candidate.program.target,)
@@ -50,9 +59,8 @@ def _count(candidate: Candidate, rng: random.Random, sizes: Sequence[int]) -> Dr
     others = sorted(set(sizes or range(low, low + MAX_CHOICES)) - {n})
     if len(others) < MIN_CHOICES - 1:
         return None
-    numbers = [n, *rng.sample(others, min(MAX_CHOICES - 1, len(others)))]
     # In no order: of ascending numbers a small one would stand in the first places.
-    choices = [str(i) for i in rng.sample(numbers, len(numbers))]
+    choices = [str(i) for i in among(n, others, rng)]
     return Draft(candidate, Task.VQA, "count", answer=str(n), choices=tuple(choices))
 
 
@@ -115,9 +123,7 @@ def _durations(right: float, most: float, rng: random.Random) -> list[float]:
             if value / ladder[-1] >= DURATION_APART:
                 ladder.append(value)
         left = [v for v in left if v not in ladder]
-    others = [v for v in ladder if v != right]
-    choices = [right, *rng.sample(others, min(MAX_CHOICES - 1, len(others)))]
-    return rng.sample(choices, len(choices))
+    return among(right, [v for v in ladder if v != right], rng)
 
 
 def visible_seconds(know: Knowledge, target: int) -> float:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-START, END, THROUGHOUT, SOME_TIME = "start", "end", "throughout", "some_time"
-WHILE_MOVING = "while_moving"
+from rvt_ray.twin.facts.scopes import END, SOME_TIME, START, THROUGHOUT, WHILE_MOVING
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Phrases:
     cues: tuple[str, ...] = ()
 
 
-_WHILE_MOVING = ("while moving", "while in motion", "while on the move")
+WHILE_MOVING_ADVERBS = ("while moving", "while in motion", "while on the move")
 # A state in time. `light` phrases are short; `heavy` ones hold a relative clause, so that an adverb after
 # them would attach to the wrong verb.
 PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
@@ -75,8 +74,8 @@ PLACE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
     },
     # Before the verb, so that it is the subject that moves: "near the dog while moving" is heard of the dog.
     WHILE_MOVING: {
-        "light": tuple(f"{adverb} <be> {{p}}" for adverb in _WHILE_MOVING),
-        "heavy": tuple(f"{adverb} <be> {{p}}" for adverb in _WHILE_MOVING),
+        "light": tuple(f"{adverb} <be> {{p}}" for adverb in WHILE_MOVING_ADVERBS),
+        "heavy": tuple(f"{adverb} <be> {{p}}" for adverb in WHILE_MOVING_ADVERBS),
     },
 }
 STATE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
@@ -98,8 +97,8 @@ STATE_SCOPES: dict[str | None, dict[str, tuple[str, ...]]] = {
         "heavy": ("at some point {s}", "for at least a moment {s}"),
     },
     WHILE_MOVING: {
-        "light": tuple(f"{adverb} {{s}}" for adverb in _WHILE_MOVING),
-        "heavy": tuple(f"{adverb} {{s}}" for adverb in _WHILE_MOVING),
+        "light": tuple(f"{adverb} {{s}}" for adverb in WHILE_MOVING_ADVERBS),
+        "heavy": tuple(f"{adverb} {{s}}" for adverb in WHILE_MOVING_ADVERBS),
     },
 }
 # What shows the scope in a wording.

@@ -16,9 +16,10 @@ from rvt_ray.queries.english import Form, inflect
 from rvt_ray.queries.knowledge import Knowledge
 from rvt_ray.queries.wording.lattice import first
 from rvt_ray.queries.wording.phraser import CannotSay, Phraser, Said
-from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES, THROUGHOUT, WHILE_MOVING
+from rvt_ray.queries.wording.phrases import PHRASES, SUPERLATIVE_ADJECTIVES
 from rvt_ray.reasoning import Candidate, Constraint
 from rvt_ray.twin.facts import CATALOGUE
+from rvt_ray.twin.facts.scopes import THROUGHOUT, WHILE_MOVING
 
 _ALSO = ", and also "
 """Goes back to the thing that the whole phrase is about."""

@@ -128,9 +128,9 @@ def _distance_change(view: View, m: Motion, *, closing: bool) -> Table:
             # Beyond the border a cut thing goes on: its measured place stays behind, as if it had stopped.
             cut = view.tracks.edge[i, at]
             beyond = (cut[-_CUT_FRAMES:] if closing else cut[:_CUT_FRAMES]).any() and not cut.all()
-            blind = _sliver_at_ends(view, i, at) or _sliver_at_ends(view, j, at)
-            true = gain >= high and own >= gain / 2 and worst <= gain / 4
-            out.true[i, j] = true and not beyond and not blind
+            true = gain >= high and own >= gain / 2 and worst <= gain / 4 and not beyond
+            # Last: few pairs come so far, and medians are dear.
+            out.true[i, j] = true and not any(_sliver_at_ends(view, k, at) for k in (i, j))
             still = m.shown[i] and m.shown[j] and most <= s.still_shift - slack
             out.false[i, j] = still or (own <= s.still_shift - slack and gain >= 0 and own <= gain / 8)
             out.margin_true[i, j] = gain - high

@@ -89,14 +89,11 @@ class Motion:
 
     def speeds(self) -> tuple[float, float]:
         """Least and most."""
-        pts, areas = self.m.twin.pts_s, [self.m.d._get(self.i, t, "area") for t in self.sights]
+        pts = self.m.twin.pts_s
         seconds = pts[self.sights[-1]] - pts[self.sights[0]]
         most = sum(math.dist(a, b) for a, b in itertools.pairwise(self.places))
-        kept = [
-            t
-            for k, t in enumerate(self.sights)
-            if areas[k] >= 0.75 * min(max(areas[: k + 1]), max(areas[k:]))
-        ]
+        covered = self.m._covered(self.i, self.sights)
+        kept = [t for t, c in zip(self.sights, covered, strict=True) if not c]
         places = Motion(self.m, self.i, kept).places
         least, here = 0.0, places[0]
         for place in places[1:]:
@@ -182,11 +179,9 @@ class Motions:
             go &= {t for t, v in zip(m.sights, pace, strict=False) if v >= s.move_speed + slack}
             rest &= {t for t, v in zip(m.sights, pace, strict=False) if v <= s.still_speed - slack}
         seen = self.sights(i)
-        areas = [self.d._get(i, t, "area") for t in seen]
-        for k, t in enumerate(seen):
-            if areas[k] < 0.75 * min(max(areas[: k + 1]), max(areas[k:])):
-                go.discard(t)
-                rest.discard(t)
+        covered = {t for t, c in zip(seen, self._covered(i, seen), strict=True) if c}
+        go -= covered
+        rest -= covered
 
         def about(t: int) -> set[int]:
             return {u for u in frames if abs(pts[u] - pts[t]) <= s.smooth_s + 1e-9}
