@@ -3,15 +3,21 @@
     OMP_NUM_THREADS=1 python -m benchmarks.level_solvers --scenes 40
 
 Rendered scenes are perceived with their exact masks and asked with the default settings. Solvers that pick an
-object are judged on the kept queries with one target, by the chance that they pick it:
+object are judged on the kept queries with one target, by the chance that they pick it. Some read of the query
+what is said of the target alone, and no relation; of the objects that this leaves they take
 
-    random          any object
-    largest         most pixels over the clip
-    central         nearest to the middle of the frame
-    most moving     longest way, camera motion removed
-    attributes      any object with the target's own attributes; no relations
+    random          any
+    largest         the one with most pixels over the clip
+    central         the nearest to the middle of the frame
+    most moving     the one with the longest way, camera motion removed
+
+Two read more:
+
     one hop         any object with those attributes and one of the relations; anchors by their attributes
     first frame     everything that needs no other frame: no event, nothing at the end
+
+Four do not read at all (`blind`): the same four choices among all the objects of the clip. They are the
+floor, the same on every level: targets are drawn and balanced over such shortcuts without regard to it.
 
 `text only` sees no clip at all: for questions with choices it gives the answer that was most frequent for
 this form of question on the other clips. `guess` draws one of the choices.
@@ -66,9 +72,20 @@ def own(program: Program) -> list[Constraint]:
     return [c for c in program.constraints if c.args == (program.target,)]
 
 
+def left_by_attributes(sample: Sample, facts: Facts) -> frozenset[int]:
+    """The objects that may have the target's own attributes."""
+    program = Program.from_json(sample.program)
+    constraints = tuple(own(program))
+    if not constraints:
+        return frozenset(facts.ids)
+    alone = Program(target=program.target, variables=(program.target,), constraints=constraints)
+    return frozenset(execute(alone, facts).possible)
+
+
 def attributes(sample: Sample, facts: Facts) -> float:
-    """No relations."""
-    return chance(own(Program.from_json(sample.program)), sample, facts)
+    """One of those, drawn."""
+    left = left_by_attributes(sample, facts)
+    return 1 / len(left) if sample.target_ids[0] in left else 0.0
 
 
 def one_hop(sample: Sample, facts: Facts) -> float:
@@ -91,19 +108,27 @@ def first_frame(sample: Sample, facts: Facts) -> float:
     return chance(kept, sample, facts)
 
 
-def picker(name: str) -> Finder:
-    """One of gate 7's solvers."""
-    return lambda sample, facts: float(getattr(favourites(facts), name) == sample.target_ids[0])
+def picker(name: str, *, reads: bool) -> Finder:
+    """One of gate 7's solvers, among what the target's own attributes leave or among all."""
+
+    def find(sample: Sample, facts: Facts) -> float:
+        among = left_by_attributes(sample, facts) if reads else None
+        return float(getattr(favourites(facts, among), name) == sample.target_ids[0])
+
+    return find
 
 
 FINDERS: dict[str, Finder] = {
-    "random": lambda sample, facts: 1 / len(facts.ids),
-    "largest": picker("largest"),
-    "central": picker("central"),
-    "most moving": picker("moving"),
-    "attributes": attributes,
+    "random": attributes,
+    "largest": picker("largest", reads=True),
+    "central": picker("central", reads=True),
+    "most moving": picker("moving", reads=True),
     "one hop": one_hop,
     "first frame": first_frame,
+    "blind random": lambda sample, facts: 1 / len(facts.ids),
+    "blind largest": picker("largest", reads=False),
+    "blind central": picker("central", reads=False),
+    "blind moving": picker("moving", reads=False),
 }
 
 

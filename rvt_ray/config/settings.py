@@ -270,7 +270,8 @@ class RunSettings(Settings):
         clip_timeout_s: the deadline of one clip in one stage.
         max_attempts: starts of a clip that kills its worker before it becomes a failure.
         max_failed_share: above this share of failures the command exits with the partial-failure code.
-        in_flight: twins in flight in one caption, generate or solve actor.
+        in_flight: twins in flight in one caption, generate or solve actor; null: several where a model is
+            waited for, else one (more would only fight for the interpreter).
     """
 
     address: str = "local"
@@ -283,7 +284,7 @@ class RunSettings(Settings):
     clip_timeout_s: float = Field(default=1800.0, gt=0)
     max_attempts: int = Field(default=3, ge=1)
     max_failed_share: float = Field(default=0.2, ge=0, le=1)
-    in_flight: int = Field(default=8, ge=1)
+    in_flight: int | None = Field(default=None, ge=1)
     rows_per_shard: int = Field(default=2000, ge=1)
     shard_mb: float = Field(default=256.0, gt=0)
 

@@ -17,11 +17,13 @@ from ray.data import ActorPoolStrategy, DataContext
 
 from rvt_ray.config.settings import Config, PoolSettings, RunSettings
 from rvt_ray.errors import ConfigError
+from rvt_ray.llm import TEMPLATE
 from rvt_ray.records import Stage
 
 logger = logging.getLogger(__name__)
 
 _GIB = 1024**3
+_IN_FLIGHT = 8
 
 
 @contextlib.contextmanager
@@ -72,6 +74,7 @@ def quieten() -> None:
     context.execution_options.preserve_order = False
     for name, value in (
         ("execution_no_progress_timeout_s", -1),
+        ("memory_usage_poll_interval_s", None),  # a thread per row, for statistics that nobody reads
         ("print_on_execution_start", False),
         ("enable_rich_progress_bars", False),
     ):
@@ -113,6 +116,19 @@ def pool_options(pool: PoolSettings, rows: int, max_attempts: int, in_flight: in
 def _concurrency(in_flight: int) -> dict[str, int]:
     # One row waits in the actor, so that it never idles for the driver; more would only lengthen the tail.
     return {"max_concurrent_calls_per_actor": in_flight, "max_tasks_in_flight_per_actor": in_flight + 1}
+
+
+def rows_in_flight(config: Config, stage: Stage) -> int:
+    """Rows at once in one actor of an asynchronous stage. Several help only while a model is waited for:
+    else their threads take the interpreter from each other, and a death has more suspects than it need be."""
+    if config.run.in_flight is not None:
+        return config.run.in_flight
+    asks = {
+        Stage.CAPTION: True,
+        Stage.GENERATE: config.generate.llm.backend != TEMPLATE,
+        Stage.SOLVE: config.agent.llm.backend != TEMPLATE,
+    }
+    return _IN_FLIGHT if asks[stage] else 1
 
 
 def devices_of(pool: PoolSettings, rows: int) -> float:

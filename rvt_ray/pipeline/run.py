@@ -34,7 +34,7 @@ from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.ownership import check_answers_root, check_corpus_root
 from rvt_ray.pipeline.preflight import check_config, check_lexicon
 from rvt_ray.pipeline.progress import Progress
-from rvt_ray.pipeline.resources import check_resources, devices_of, ray_session
+from rvt_ray.pipeline.resources import check_resources, devices_of, ray_session, rows_in_flight
 from rvt_ray.pipeline.stages import ASYNC_STAGES, WORKERS, Job
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import Row
@@ -146,7 +146,7 @@ class Run:
                 todo,
                 pool,
                 max_attempts=run.max_attempts,
-                in_flight=run.in_flight if stage in ASYNC_STAGES else 1,
+                in_flight=rows_in_flight(self.config, stage) if stage in ASYNC_STAGES else 1,
                 on_receipt=self.progress.receipt,
             )
         self.progress.end()

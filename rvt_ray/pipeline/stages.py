@@ -19,6 +19,7 @@ from rvt_ray.config import Config, fingerprint
 from rvt_ray.config.settings import PoolSettings
 from rvt_ray.pipeline.attempts import Attempts, WorkerStarts
 from rvt_ray.pipeline.ledger import Ledger
+from rvt_ray.pipeline.resources import rows_in_flight
 from rvt_ray.pipeline.storage import Storage
 from rvt_ray.pipeline.work import RECEIPT_SCHEMA, Guard, Receipt, Row, Work, failure_of, timeout_failure
 from rvt_ray.records import Failure, Stage
@@ -79,18 +80,18 @@ class SyncStage:
 
 
 class AsyncStage:
-    """Caption, generate and solve: up to `in_flight` rows at once in this process, each a coroutine.
+    """Caption, generate and solve: `rows_in_flight` rows at once in this process, each a coroutine.
 
     A row that was in flight when a process died is run alone the next time (see `attempts`).
     """
 
     def __init__(self, job: Job) -> None:
         self._guard, self._worker = job.open()
-        run = Config.model_validate_json(job.config).run
-        self._timeout_s = run.clip_timeout_s
-        self._slots = asyncio.Semaphore(run.in_flight)
+        config = Config.model_validate_json(job.config)
+        self._timeout_s = config.run.clip_timeout_s
+        self._slots = asyncio.Semaphore(rows_in_flight(config, job.stage))
         self._gate = SharedGate()
-        self._watch = StallWatch(run.clip_timeout_s)
+        self._watch = StallWatch(self._timeout_s)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
 

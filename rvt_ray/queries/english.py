@@ -1,7 +1,8 @@
 """The little English grammar that wording rests on: inflection, plurals, articles, lists, questions.
 
-Phrases are written with verbs in angle brackets in their base form: `<come> in last`, `<be> red`.
-`inflect` puts them into the form that a sentence needs.
+Phrases are written with verbs in angle brackets in their base form: `<come> in last`, `<be> red`; and so is
+the one noun that has to agree with them, `<be> <something> to sit on`. `inflect` puts them into the form
+that a sentence needs.
 """
 
 from __future__ import annotations
@@ -46,8 +47,15 @@ def verb(base: str, form: Form) -> str:
 
 
 def inflect(phrase: str, form: Form) -> str:
-    """A verb phrase with every `<verb>` in the given form."""
-    return _VERB.sub(lambda m: verb(m.group(1), form), phrase)
+    """A verb phrase with every `<verb>` in the given form; `<something>` of several is `things`."""
+
+    def inflected(match: re.Match[str]) -> str:
+        word = match.group(1)
+        if word == "something":
+            return "things" if form is Form.PLURAL else word
+        return verb(word, form)
+
+    return _VERB.sub(inflected, phrase)
 
 
 def plural(noun: str) -> str:

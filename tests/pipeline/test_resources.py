@@ -6,7 +6,7 @@ import pytest
 
 from rvt_ray.config import load_config
 from rvt_ray.errors import ConfigError
-from rvt_ray.pipeline.resources import check_resources, devices_of
+from rvt_ray.pipeline.resources import check_resources, devices_of, rows_in_flight
 from rvt_ray.records import Stage
 
 TWO_CORES = {"CPU": 2.0, "memory": 8 * 1024**3}
@@ -97,3 +97,16 @@ def test_devices_are_what_the_actors_share(num_gpus: float, actors: int, rows: i
         None, [f"run.perceive.num_gpus={num_gpus}", f"run.perceive.actors={actors}"]
     ).run.perceive
     assert devices_of(pool, rows) == devices
+
+
+VLLM = "generate.llm.backend=vllm"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rows"),
+    [((), 1), ((VLLM,), 8), (("run.in_flight=3",), 3), ((VLLM, "run.in_flight=64"), 64)],
+)
+def test_rows_share_a_process_only_where_a_model_is_waited_for(overrides: tuple[str, ...], rows: int) -> None:
+    config = load_config(None, overrides)
+    assert rows_in_flight(config, Stage.GENERATE) == rows
+    assert rows_in_flight(config, Stage.CAPTION) == (config.run.in_flight or 8)

@@ -268,6 +268,15 @@ def test_gate_7_records_and_never_refuses(facts: Facts, candidates: list[Candida
     assert check_shortcut(picks, masks(changed(candidates[0], target_ids=()))).verdict is Verdict.NOT_RUN
 
 
+def test_simple_solvers_keep_to_what_they_are_offered(facts: Facts) -> None:
+    whole = favourites(facts)
+    others = [i for i in facts.ids if i not in (whole.largest, whole.central, whole.moving)]
+    part = favourites(facts, others)
+    assert {part.largest, part.central, part.moving} <= {*others, None}
+    assert favourites(facts, others[:1]).largest == others[0]
+    assert favourites(facts, ()).largest is None
+
+
 def test_corpus_form_finds_duplicates_and_crowded_openings_in_any_order() -> None:
     rng = random.Random(0)
     words = [f"w{i}" for i in range(400)]

@@ -19,7 +19,7 @@ from rvt_ray.queries.wording import CannotSay, Speaker, TemplateWriter
 from rvt_ray.queries.wording.frames import FRAMES
 from rvt_ray.queries.wording.phraser import Said
 from rvt_ray.queries.wording.phrases import PHRASES, PLACE_SCOPES, REGION_PLACES, STATE_SCOPES
-from rvt_ray.queries.wording.speaker import Description
+from rvt_ray.queries.wording.speaker import Description, Reference
 from rvt_ray.reasoning import Candidate, Constraint, Program
 from rvt_ray.records import Task, Tree
 from rvt_ray.twin.facts import CATALOGUE, REGIONS, Facts
@@ -310,3 +310,34 @@ def test_a_thing_is_not_said_to_be_something(know: Knowledge) -> None:
     for seed in range(12):
         text = Speaker(know, made, random.Random(seed)).reference().noun_phrase
         assert "thing that" not in text, text
+
+
+def test_several_are_not_something(know: Knowledge) -> None:
+    targets = tuple(sorted(know.instances)[:2])
+    made = candidate(know, [unary("function", "sit on")], targets)
+    for seed in range(6):
+        said = Speaker(know, made, random.Random(seed)).reference()
+        assert "are things" in said.noun_phrase, said.noun_phrase
+        assert "is something" in said.clause_singular, said.clause_singular
+
+
+@pytest.mark.parametrize(("unlucky", "said"), [(1, True), (2, True), (1000, False)])
+def test_one_unlucky_draw_does_not_refuse_a_candidate(
+    know: Knowledge, monkeypatch: pytest.MonkeyPatch, unlucky: int, said: bool
+) -> None:
+    made = candidate(know, [unary("moves_right"), unary("region", "left", "start")])
+    spoken, calls = Speaker.reference, iter(range(2000))
+
+    def reference(self: Speaker) -> Reference:
+        if next(calls) < unlucky:
+            raise CannotSay(f"draw {unlucky}")
+        return spoken(self)
+
+    monkeypatch.setattr(Speaker, "reference", reference)
+    writer, draft = TemplateWriter(know, random.Random(0), 3), Draft(made, Task.SEGMENTATION, "masks")
+    if said:
+        assert writer.write(draft, 2).query
+    else:
+        with pytest.raises(CannotSay, match="draw"):
+            writer.write(draft, 2)
+        assert next(calls) < 5, "what can never be said is tried on and on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,18 +38,19 @@ class Favourites:
         return [name for name, pick in picks.items() if pick == target_ids[0]]
 
 
-def favourites(facts: Facts) -> Favourites:
-    """Run the simple solvers once per clip."""
+def favourites(facts: Facts, among: Collection[int] | None = None) -> Favourites:
+    """Run the simple solvers once per clip; `among` these instances where they are given."""
     tracks = facts.view.tracks
-    if not tracks.ids or not tracks.seen.any():
+    offered = np.array([among is None or i in among for i in tracks.ids], dtype=bool)
+    seen = tracks.seen & offered[:, None]
+    if not seen.any():
         return Favourites(None, None, None)
-    seen = tracks.seen
     area = np.where(seen, np.nan_to_num(tracks.area), 0.0).sum(axis=1)
     off = np.hypot(tracks.cx - tracks.width / 2, tracks.cy - tracks.height / 2)
     count = np.maximum(seen.sum(axis=1), 1)
     mean_off = np.where(seen.any(axis=1), np.where(seen, np.nan_to_num(off), 0.0).sum(axis=1) / count, np.inf)
     motion = facts.view.motion
-    way = np.where(motion.known, np.nan_to_num(motion.extent), -1.0)
+    way = np.where(motion.known & offered, np.nan_to_num(motion.extent), -1.0)
     return Favourites(
         largest=tracks.ids[int(area.argmax())],
         central=tracks.ids[int(mean_off.argmin())],

@@ -120,8 +120,8 @@ class Phraser:
         raise CannotSay(f"a superlative among all of kind {kind!r} cannot be said without naming the kind")
 
     def function(self, value: str) -> Said:
-        """What it is for: `<be> something to sit on`."""
-        plain = [f"<be> something to {value}", f"<be> something one can {value}"]
+        """What it is for: `<be> <something> to sit on`."""
+        plain = [f"<be> <something> to {value}", f"<be> <something> one can {value}"]
         usable = [p for p in plain if not self.is_forbidden(p)]
         if not usable:
             raise CannotSay(f"what it is for ({value!r}) names the target")

@@ -127,7 +127,7 @@ PHRASES: dict[str, Phrases] = {
     "category": Phrases(events=("<be> {v}",)),
     "colour": Phrases(events=("<be> {v}",)),
     "attribute": Phrases(events=("<be> {v}",)),
-    "function": Phrases(events=("<be> something to {v}",)),
+    "function": Phrases(events=("<be> <something> to {v}",)),
     "part_of": Phrases(
         events=("<be> a part of {o}", "<belong> to {o} as a part"), cues=(r"\bparts?\b|\bbelong",)
     ),

@@ -18,8 +18,10 @@ from rvt_ray.queries.wording.lattice import Lattice, Row, first, parts
 from rvt_ray.queries.wording.phraser import CannotSay
 from rvt_ray.queries.wording.speaker import Reference, Speaker
 
-VERSION = "template@2"
+VERSION = "template@3"
 _DRAWS = 10
+_UNLUCKY = 3
+"""Draws that cannot be said after which no more are made."""
 _MAX_INNER_WORDS = 8
 _GOES_ON = re.compile(r"\{np\} ?[a-z{]")
 """A sentence that goes on after the description: hard to read where that has clauses of its own."""
@@ -150,12 +152,22 @@ class TemplateWriter:
         speaker = Speaker(self._know, draft.candidate, self._rng)
         order = self._rng.sample(frames, len(frames))
         texts: dict[str, None] = {}
+        refusals: list[CannotSay] = []
         for i in range(2 * _DRAWS):
-            text = self._fill(order[i % len(order)], draft, *self._speak(draft, speaker))
+            try:
+                text = self._fill(order[i % len(order)], draft, *self._speak(draft, speaker))
+            except CannotSay as error:
+                # Another draw may do: another noun, another order. What never can is not tried on and on.
+                refusals.append(error)
+                if len(refusals) == _UNLUCKY:
+                    break
+                continue
             if text is not None:
                 texts.setdefault(text)
             if len(texts) == wanted:
                 break
+        if not texts and refusals:
+            raise refusals[0]
         if not texts:
             raise CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")
         return list(texts)
