@@ -113,6 +113,8 @@ def picker(name: str, *, reads: bool) -> Finder:
 
     def find(sample: Sample, facts: Facts) -> float:
         among = left_by_attributes(sample, facts) if reads else None
+        if among is not None and len(among) == 1:
+            return attributes(sample, facts)  # nothing to choose, whether it moves or not
         return float(getattr(favourites(facts, among), name) == sample.target_ids[0])
 
     return find
