@@ -80,6 +80,9 @@ def main() -> None:
             print(f"{task.value:<14}{category.value:<12}" + "".join(f"{text:>8}" for text in shown))
     empty = [c for c in offered if not kept[c]]
     print(f"cells that are empty though a scene could fill them: {len(empty)}")
+    sizes = [len(s.target_ids) for s in samples]
+    none, several = sum(n == 0 for n in sizes), sum(n > 1 for n in sizes)
+    print(f"targets: none {100 * none / len(sizes):.1f} %, several {100 * several / len(sizes):.1f} %")
     gates = settings.gates
     excess = corpus_excess(
         [(s.sample_id, s.query) for s in samples],
