@@ -47,16 +47,24 @@ LEVELS = (1, 2, 3, 4)
 Finder = Callable[[Sample, Facts], float]
 
 
-def chance(constraints: Sequence[Constraint], sample: Sample, facts: Facts) -> float:
-    """The chance of the target when one of the objects that may fulfil the constraints is drawn."""
-    target = sample.target_ids[0]
-    program = Program.from_json(sample.program).target
-    tied = reachable(program, constraints)
+def possible(target: str, constraints: Sequence[Constraint], facts: Facts) -> frozenset[int]:
+    """The objects that may fulfil the constraints that are tied to the target; all where none is."""
+    tied = reachable(target, constraints)
     if not tied:
-        return 1 / len(facts.ids)
-    used = [program, *sorted({v for c in tied for v in c.args} - {program})]
-    found = execute(Program(target=program, variables=tuple(used), constraints=tuple(tied)), facts).possible
-    return 1 / len(found) if target in found else 0.0
+        return frozenset(facts.ids)
+    used = [target, *sorted({v for c in tied for v in c.args} - {target})]
+    program = Program(target=target, variables=tuple(used), constraints=tuple(tied))
+    return execute(program, facts).possible
+
+
+def drawn(sample: Sample, found: frozenset[int]) -> float:
+    """The chance of the sample's target when one of these is drawn."""
+    return 1 / len(found) if sample.target_ids[0] in found else 0.0
+
+
+def chance(program: Program, constraints: Sequence[Constraint], sample: Sample, facts: Facts) -> float:
+    """The chance of the target when one of the objects that may fulfil the constraints is drawn."""
+    return drawn(sample, possible(program.target, constraints, facts))
 
 
 def reachable(target: str, constraints: Sequence[Constraint]) -> list[Constraint]:
@@ -67,25 +75,16 @@ def reachable(target: str, constraints: Sequence[Constraint]) -> list[Constraint
     return [c for c in constraints if known & set(c.args)]
 
 
-def own(program: Program) -> list[Constraint]:
-    """The target's own attributes."""
-    return [c for c in program.constraints if c.args == (program.target,)]
-
-
 def left_by_attributes(sample: Sample, facts: Facts) -> frozenset[int]:
     """The objects that may have the target's own attributes."""
     program = Program.from_json(sample.program)
-    constraints = tuple(own(program))
-    if not constraints:
-        return frozenset(facts.ids)
-    alone = Program(target=program.target, variables=(program.target,), constraints=constraints)
-    return frozenset(execute(alone, facts).possible)
+    own = [c for c in program.constraints if c.args == (program.target,)]
+    return possible(program.target, own, facts)
 
 
 def attributes(sample: Sample, facts: Facts) -> float:
     """One of those, drawn."""
-    left = left_by_attributes(sample, facts)
-    return 1 / len(left) if sample.target_ids[0] in left else 0.0
+    return drawn(sample, left_by_attributes(sample, facts))
 
 
 def one_hop(sample: Sample, facts: Facts) -> float:
@@ -95,17 +94,18 @@ def one_hop(sample: Sample, facts: Facts) -> float:
     links = [c for c in program.constraints if len(c.args) == 2 and program.target in c.args]
     if not links:
         return attributes(sample, facts)
-    return float(np.mean([chance([*unary, link], sample, facts) for link in links]))
+    return float(np.mean([chance(program, [*unary, link], sample, facts) for link in links]))
 
 
 def first_frame(sample: Sample, facts: Facts) -> float:
     """What can be seen before anything happens."""
+    program = Program.from_json(sample.program)
     kept = [
         c
-        for c in Program.from_json(sample.program).constraints
+        for c in program.constraints
         if CATALOGUE[c.predicate].category is not Category.TEMPORAL and c.scope != "end"
     ]
-    return chance(kept, sample, facts)
+    return chance(program, kept, sample, facts)
 
 
 def picker(name: str, *, reads: bool) -> Finder:
@@ -114,7 +114,7 @@ def picker(name: str, *, reads: bool) -> Finder:
     def find(sample: Sample, facts: Facts) -> float:
         among = left_by_attributes(sample, facts) if reads else None
         if among is not None and len(among) == 1:
-            return attributes(sample, facts)  # nothing to choose, whether it moves or not
+            return drawn(sample, among)  # nothing to choose, whether it moves or not
         return float(getattr(favourites(facts, among), name) == sample.target_ids[0])
 
     return find

@@ -23,6 +23,7 @@ from rvt_ray.config import Config, fingerprint
 from rvt_ray.corpus import Corpus, CorpusError
 from rvt_ray.errors import ClipError, ConfigError
 from rvt_ray.evaluation import EvaluationOptions, evaluate
+from rvt_ray.llm import TEMPLATE
 from rvt_ray.pipeline.ledger import STAGING, Done, Ledger
 from rvt_ray.pipeline.own_twins import OwnTwins
 from rvt_ray.pipeline.ownership import replaceable
@@ -159,7 +160,7 @@ def model_name(config: Config) -> str:
     """As it stands in reports: what was solved with corpus twins and with own ones is told apart."""
     planner = config.agent.planner
     model = config.agent.llm.options.get("model", config.agent.llm.backend)
-    with_model = "" if config.agent.llm.backend == "template" else f" {model}"
+    with_model = "" if config.agent.llm.backend == TEMPLATE else f" {model}"
     return f"RVTagent {planner}{with_model}, {config.agent.twin} twins"
 
 

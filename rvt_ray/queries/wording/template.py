@@ -166,10 +166,9 @@ class TemplateWriter:
                 texts.setdefault(text)
             if len(texts) == wanted:
                 break
-        if not texts and refusals:
-            raise refusals[0]
         if not texts:
-            raise CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")
+            too_long = CannotSay(f"the description is too long for every sentence frame of {draft.form!r}")
+            raise refusals[0] if refusals else too_long
         return list(texts)
 
     def _frames(self, draft: Draft) -> list[str]:
